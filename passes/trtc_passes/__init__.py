@@ -1,0 +1,1 @@
+"""The optimization passes of trtc, one module each."""

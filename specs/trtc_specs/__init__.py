@@ -1,0 +1,1 @@
+"""Ready pipelines of trtc, written in .trtspec."""
