@@ -73,7 +73,13 @@ class Diagnostic:
 def _span_json(span: Span) -> dict[str, Any]:
     line, column = span.source.position(span.start)
     end_line, end_column = span.source.position(span.end)
-    return {"path": span.source.path, "line": line, "column": column, "end_line": end_line, "end_column": end_column}
+    return {
+        "path": span.source.path,
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+    }
 
 
 class DiagnosticError(Exception):

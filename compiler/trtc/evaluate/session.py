@@ -1,0 +1,39 @@
+"""ONNX Runtime with nothing of its own cleverness: the reference must not share our mistakes, nor add its own."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def session(model: Path | str | bytes, *, threads: int | None = None) -> Any:
+    """An `onnxruntime.InferenceSession` on the CPU with every graph optimization off.
+
+    A path is needed for a model with external data. Raises what onnxruntime raises.
+    """
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads or min(os.cpu_count() or 1, 8)
+    # Prepacking copies every weight into a layout of its own: memory for speed that a single run never repays.
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    options.enable_cpu_mem_arena = False
+    source = model if isinstance(model, bytes) else str(model)
+    return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def run_session(
+    running: Any, feeds: Mapping[str, np.ndarray], outputs: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Outputs by name. `feeds` may hold more than the session asks for."""
+    names = list(outputs) if outputs is not None else [o.name for o in running.get_outputs()]
+    wanted = {i.name for i in running.get_inputs()}
+    values = running.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    return dict(zip(names, values, strict=True))

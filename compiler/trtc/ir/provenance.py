@@ -1,0 +1,40 @@
+"""Where a node comes from: the nodes of the file it stands for, and the pass or rule that made it.
+
+Kept in `metadata_props`, so that it survives a save and ends in `ILayer.metadata`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import onnx_ir as oir
+
+ORIGIN = "trtc.origin"
+RULE = "trtc.rule"
+
+#: A node that stands for more than this many nodes of the file keeps the first ones and a count.
+_LIMIT = 64
+
+
+def origins(node: oir.Node) -> tuple[str, ...]:
+    """Names of the nodes of the original file that `node` stands for."""
+    text = node.metadata_props.get(ORIGIN)
+    if text is None:
+        return (node.name,) if node.name else ()
+    return tuple(json.loads(text))
+
+
+def rule(node: oir.Node) -> str | None:
+    """The pass or rule that made the node; None for a node of the file."""
+    return node.metadata_props.get(RULE)
+
+
+def stamp(node: oir.Node, sources: Iterable[oir.Node], made_by: str | None) -> None:
+    """Record that `node` stands for what `sources` stand for, and who made it."""
+    names = list(dict.fromkeys(name for source in sources for name in origins(source)))
+    if len(names) > _LIMIT:
+        names = [*names[:_LIMIT], f"… and {len(names) - _LIMIT} more"]
+    node.metadata_props[ORIGIN] = json.dumps(names, ensure_ascii=False)
+    if made_by is not None:
+        node.metadata_props[RULE] = made_by
