@@ -72,9 +72,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
 
     word = diagnostic.severity.value
     style = "error" if diagnostic.severity is Severity.ERROR else "warning"
-    lines = [
-        paint(f"{word}[{diagnostic.code}]", style) + paint(f": {_escape_lines(diagnostic.message)}", "bold")
-    ]
+    lines = [paint(f"{word}[{diagnostic.code}]", style) + paint(f": {_escape_lines(diagnostic.message)}", "bold")]
     spans = [(diagnostic.span, "", "^")] if diagnostic.span is not None else []
     spans += [(label.span, label.text, "-") for label in diagnostic.labels]
     width = max((len(str(span.line)) for span, _, _ in spans), default=1)
@@ -90,9 +88,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     for note in diagnostic.notes:
         lines.append(f"{bar} {_escape_lines(note)}".replace("\n", f"\n{indent}"))
     if diagnostic.help is not None:
-        lines.append(
-            f"{bar} {paint('help:', 'cyan')} {_escape_lines(diagnostic.help)}".replace("\n", f"\n{indent}")
-        )
+        lines.append(f"{bar} {paint('help:', 'cyan')} {_escape_lines(diagnostic.help)}".replace("\n", f"\n{indent}"))
     return "\n".join(lines)
 
 

@@ -59,9 +59,7 @@ def constant(
     owner = module.graph if graph is None else graph
     name = module.unique(hint)
     tensor = oir.tensor(array) if isinstance(array, np.ndarray | np.generic) else array
-    value = oir.Value(
-        name=name, shape=oir.Shape(tensor.shape), type=oir.TensorType(tensor.dtype), const_value=tensor
-    )
+    value = oir.Value(name=name, shape=oir.Shape(tensor.shape), type=oir.TensorType(tensor.dtype), const_value=tensor)
     owner.register_initializer(value)
     return value
 

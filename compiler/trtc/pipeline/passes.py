@@ -49,9 +49,7 @@ class Context:
         self._remark(RemarkKind.DECLINED, message, node)
 
     def _remark(self, kind: RemarkKind, message: str, node: oir.Node | None) -> None:
-        self.remarks.append(
-            Remark(kind, self.source, message, node.name if node is not None else None, self.span)
-        )
+        self.remarks.append(Remark(kind, self.source, message, node.name if node is not None else None, self.span))
 
 
 @runtime_checkable

@@ -59,9 +59,7 @@ class Registry(Mapping[str, type[Pass]]):
                     help="uninstall one of the two distributions",
                 )
             )
-        options_of(
-            cls
-        )  # a pass with an option that no spec can write is a fault of its author: say so at once
+        options_of(cls)  # a pass with an option that no spec can write is a fault of its author: say so at once
         self._passes[cls.name] = cls
 
     def __getitem__(self, name: str) -> type[Pass]:
