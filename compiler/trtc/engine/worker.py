@@ -1,0 +1,147 @@
+"""The child's side: load, emit, read back, build. `python -m trtc.engine.worker FD` writes JSON lines to FD."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.engine.job import BuildEvent, BuildJob, BuildResult
+
+
+def run_job(
+    job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Callable[[], bool]
+) -> BuildResult:
+    """Emit, read back and build in this process.
+
+    Raises:
+        DiagnosticError: T00xx no such target here, T07xx not emitted, T0950.. not read back, T08xx not built.
+    """
+    from trtc import emit, ir, readback, targets
+    from trtc.engine.build import build
+
+    seconds: dict[str, float] = {}
+
+    def timed(stage: str, begin: float) -> None:
+        seconds[stage] = time.perf_counter() - begin
+
+    on_event(BuildEvent("emit"))
+    begin = time.perf_counter()
+    target = targets.choose(job.target)
+    module = ir.load(Path(job.model))
+    module.symbols.update(job.symbols)
+    timed("load", begin)
+    begin = time.perf_counter()
+    log = emit.Log.of(target)
+    builder = target.module.Builder(log.logger)
+    network = builder.create_network(target.capabilities.network_flags)
+    emission = emit.emit(module, target, network, log)
+    timed("emit", begin)
+    if job.readback is not None:
+        on_event(BuildEvent("readback"))
+        begin = time.perf_counter()
+        model = readback.read(network, target.module, weights=emission.weights)
+        ir.save(model, Path(job.readback))
+        timed("readback", begin)
+    plan_bytes = 0
+    if job.plan is not None:
+        on_event(BuildEvent("build"))
+        begin = time.perf_counter()
+        plan_bytes = build(builder, network, target, job, log, on_event, cancelled)
+        timed("build", begin)
+    return BuildResult(
+        target=target.name,
+        version=target.version,
+        bindings=tuple(binding.to_json() for binding in emission.bindings),
+        layers=tuple(layer.to_json() for layer in emission.layers),
+        seconds=seconds,
+        log=tuple(log.warnings()),
+        remarks=tuple(remark.to_json() for remark in emission.remarks),
+        plan_bytes=plan_bytes,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def main(descriptor: int) -> None:
+    # The terminal sends Ctrl-C to the whole group. The parent decides what it means; we notice by our closed stdin.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        _serve(out)
+
+
+def _serve(out: IO[str]) -> None:
+    lock = threading.Lock()
+
+    def send(kind: str, message: Mapping[str, Any]) -> None:
+        with lock:
+            out.write(json.dumps({"kind": kind, **message}) + "\n")
+            out.flush()
+
+    def event(one: BuildEvent) -> None:
+        try:
+            send("event", {"stage": one.stage, "name": one.name, "step": one.step, "steps": one.steps})
+        except OSError:
+            stop.set()  # nobody listens any more
+
+    _warm_up()
+    stop = threading.Event()
+    # One reader for the whole life: jobs come line by line, the end of the stream is the wish to stop.
+    jobs: list[str] = []
+    arrived = threading.Condition()
+
+    def read() -> None:
+        for line in sys.stdin:
+            with arrived:
+                jobs.append(line)
+                arrived.notify()
+        with arrived:
+            stop.set()
+            arrived.notify()
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        with arrived:
+            while not jobs and not stop.is_set():
+                arrived.wait()
+            if not jobs:
+                return
+            line = jobs.pop(0)
+        try:
+            result = run_job(BuildJob.from_json(json.loads(line)), event, stop.is_set)
+        except DiagnosticError as error:
+            send("failed", {"diagnostics": [d.to_json() for d in error.diagnostics]})
+        except Exception as error:
+            send("failed", {"diagnostics": [internal(error).to_json()]})
+        else:
+            send("result", result.to_json())
+
+
+def internal(error: BaseException) -> Diagnostic:
+    """The diagnostic of a fault of trtc itself; its data carries the traceback for the crash file."""
+    return Diagnostic(
+        "T0800",
+        f"a fault inside trtc: {type(error).__name__}: {error}",
+        help="please report it with the crash file",
+        data={"traceback": "".join(traceback.format_exception(error))},
+    )
+
+
+def _warm_up() -> None:
+    """Import what every job needs while the parent still works."""
+    import trtc.emit
+    import trtc.ir.load
+    import trtc.readback  # noqa: F401
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
