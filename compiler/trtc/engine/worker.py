@@ -42,10 +42,10 @@ def run_job(
     module.symbols.update(job.symbols)
     timed("load", begin)
     begin = time.perf_counter()
-    log = emit.Log.of(target)
-    builder = target.module.Builder(log.logger)
-    network = builder.create_network(target.capabilities.network_flags)
-    emission = emit.emit(module, target, network, log)
+    mark = target.logger.mark()
+    builder = target.builder()
+    network = target.network(builder)
+    emission = emit.emit(module, target, network)
     timed("emit", begin)
     if job.readback is not None:
         on_event(BuildEvent("readback"))
@@ -57,7 +57,7 @@ def run_job(
     if job.plan is not None:
         on_event(BuildEvent("build"))
         begin = time.perf_counter()
-        plan_bytes = build(builder, network, target, job, log, on_event, cancelled)
+        plan_bytes = build(builder, network, target, job, on_event, cancelled)
         timed("build", begin)
     return BuildResult(
         target=target.name,
@@ -65,7 +65,7 @@ def run_job(
         bindings=tuple(binding.to_json() for binding in emission.bindings),
         layers=tuple(layer.to_json() for layer in emission.layers),
         seconds=seconds,
-        log=tuple(log.warnings()),
+        log=tuple(message.text for message in target.logger.since(mark)),
         remarks=tuple(remark.to_json() for remark in emission.remarks),
         plan_bytes=plan_bytes,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
