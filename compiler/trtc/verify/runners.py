@@ -1,0 +1,115 @@
+"""Polygraphy runners: a model in ONNX Runtime, an engine in a child process, both answering as the original would."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from polygraphy.backend.base import BaseRunner
+from polygraphy.common import TensorMetadata
+
+from trtc.evaluate import session
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """Names and numpy dtypes of inputs and outputs as the original model declares them."""
+
+    inputs: Mapping[str, np.dtype]
+    outputs: Mapping[str, np.dtype]
+
+
+class ValueDoesNotFit(Exception):
+    """A value of an input or output has no equal in the dtype of the other side."""
+
+
+def cast_exact(name: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`array` as `dtype`. An integer that does not fit is an error, not a wrap; floats round, as the target does."""
+    if array.dtype == dtype:
+        return array
+    cast = array.astype(dtype)
+    integers = np.issubdtype(array.dtype, np.integer) and np.issubdtype(dtype, np.integer)
+    if integers and not np.array_equal(cast.astype(array.dtype), array):
+        raise ValueDoesNotFit(f"`{name}` holds values that {dtype} cannot: {array.min()} to {array.max()}")
+    return cast
+
+
+_ORT_TYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    "tensor(float16)": "float16",
+    "tensor(bool)": "bool",
+    "tensor(string)": "object",
+}
+
+
+def _ort_dtype(text: str) -> np.dtype:
+    return np.dtype(_ORT_TYPES.get(text) or text.removeprefix("tensor(").removesuffix(")"))
+
+
+class OrtRunner(BaseRunner):  # type: ignore[misc]
+    """A model in ONNX Runtime, optimizations off. The bindings of a target may differ in dtype: both ends cast."""
+
+    def __init__(self, model: Path, interface: Interface, name: str) -> None:
+        super().__init__(name=name)
+        self._model = model
+        self._interface = interface
+        self._session: Any = None
+
+    def activate_impl(self) -> None:
+        self._session = session(self._model)
+
+    def get_input_metadata_impl(self) -> TensorMetadata:
+        metadata = TensorMetadata()
+        for name, dtype in self._interface.inputs.items():
+            metadata.add(name, dtype=dtype, shape=None)
+        return metadata
+
+    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        feeds = {
+            i.name: cast_exact(i.name, feed_dict[i.name], _ort_dtype(i.type)) for i in self._session.get_inputs()
+        }
+        names = list(self._interface.outputs)
+        values = self._session.run(names, feeds)
+        return {
+            name: cast_exact(name, np.asarray(value), self._interface.outputs[name])
+            for name, value in zip(names, values, strict=True)
+        }
+
+    def deactivate_impl(self) -> None:
+        self._session = None
+        gc.collect()  # a session holds a copy of every weight: let it go before the next one comes
+
+
+class ReferenceRunner(BaseRunner):  # type: ignore[misc]
+    """The original model in the reference implementation of the onnx package, for what ONNX Runtime does not run."""
+
+    def __init__(self, model: Path, interface: Interface, name: str) -> None:
+        super().__init__(name=name)
+        self._model = model
+        self._interface = interface
+        self._evaluator: Any = None
+
+    def activate_impl(self) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        self._evaluator = ReferenceEvaluator(str(self._model))
+
+    def get_input_metadata_impl(self) -> TensorMetadata:
+        metadata = TensorMetadata()
+        for name, dtype in self._interface.inputs.items():
+            metadata.add(name, dtype=dtype, shape=None)
+        return metadata
+
+    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        names = list(self._interface.outputs)
+        values = self._evaluator.run(names, dict(feed_dict))
+        return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+
+    def deactivate_impl(self) -> None:
+        self._evaluator = None
