@@ -1,0 +1,154 @@
+"""The engine rung: Polygraphy's `TrtRunner` in a child process, which chooses the TensorRT and survives a crash.
+
+`python -m trtc.verify.engine_rung FOLDER` runs FOLDER/engine on FOLDER/feeds_K.npz and writes FOLDER/outputs_K.npz.
+"""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from polygraphy.backend.base import BaseRunner
+from polygraphy.common import TensorMetadata
+
+from trtc.targets import TARGETS
+from trtc.verify.inputs import Point
+from trtc.verify.runners import Interface, cast_exact
+
+#: Exit status of the child when the machine cannot run the engine at all (no GPU, another compute capability).
+_CANNOT = 77
+_SECONDS = 600
+
+
+class CannotRun(Exception):
+    """No GPU here loads this engine; the text says why."""
+
+
+class EngineRunner(BaseRunner):  # type: ignore[misc]
+    """An engine run in a child process, point by point in the order of `points`, with the dtypes of the original.
+
+    The child runs every point when the runner is activated; profiles are chosen by the shapes of the point.
+    """
+
+    def __init__(self, plan: Path, target: str, points: Sequence[Point], interface: Interface) -> None:
+        super().__init__(name="engine")
+        self._plan = plan
+        self._target = target
+        self._points = points
+        self._interface = interface
+        self._answers: list[dict[str, np.ndarray]] = []
+        self._next = 0
+
+    def activate_impl(self) -> None:
+        self._answers = run_engine(self._plan, self._target, self._points)
+        self._next = 0
+
+    def get_input_metadata_impl(self) -> TensorMetadata:
+        metadata = TensorMetadata()
+        for name, dtype in self._interface.inputs.items():
+            metadata.add(name, dtype=dtype, shape=None)
+        return metadata
+
+    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        answer = self._answers[self._next]
+        self._next += 1
+        return {name: cast_exact(name, answer[name], dtype) for name, dtype in self._interface.outputs.items()}
+
+    def deactivate_impl(self) -> None:
+        self._answers = []
+
+
+def run_engine(plan: Path, target: str, points: Sequence[Point]) -> list[dict[str, np.ndarray]]:
+    """Outputs of an engine at every point, as the engine gives them (int32 where it has no int64).
+
+    Raises:
+        CannotRun: no GPU here can run it.
+        RuntimeError: it failed or died while running.
+    """
+    with tempfile.TemporaryDirectory(prefix="trtc-engine-") as name:
+        folder = Path(name)
+        (folder / "engine").symlink_to(plan.resolve())
+        for at, point in enumerate(points):
+            np.savez(folder / f"feeds_{at}.npz", **{f"a_{k}": v for k, v in point.feeds.items()})
+        (folder / "job.json").write_text(json.dumps({"module": TARGETS[target].module, "points": len(points)}))
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        if target == "tensorrt_rtx":
+            env["POLYGRAPHY_USE_TENSORRT_RTX"] = "1"
+        child = subprocess.run(
+            [sys.executable, "-m", "trtc.verify.engine_rung", str(folder)],
+            capture_output=True,
+            text=True,
+            env=env,
+            timeout=_SECONDS,
+            check=False,
+        )
+        last = (child.stderr.strip().splitlines() or ["no message"])[-1]
+        if child.returncode == _CANNOT:
+            raise CannotRun(last)
+        if child.returncode != 0:
+            raise RuntimeError(f"the process that ran the engine ended with status {child.returncode}: {last}")
+        answers: list[dict[str, np.ndarray]] = []
+        for at in range(len(points)):
+            with np.load(folder / f"outputs_{at}.npz") as data:
+                answers.append({key.removeprefix("a_"): data[key] for key in data.files})
+        return answers
+
+
+def _child(folder: Path) -> int:
+    job: dict[str, Any] = json.loads((folder / "job.json").read_text())
+    import importlib
+
+    trt: Any = importlib.import_module(job["module"])
+    try:
+        runtime = trt.Runtime(trt.Logger(trt.Logger.ERROR))
+        engine = runtime.deserialize_cuda_engine((folder / "engine").read_bytes())
+    except Exception as error:
+        print(f"this machine cannot run it: {error}", file=sys.stderr)
+        return _CANNOT
+    if engine is None:
+        print(f"no GPU on this machine loads an engine of {job['module']} {trt.__version__}", file=sys.stderr)
+        return _CANNOT
+    from polygraphy.backend.trt import TrtRunner
+    from polygraphy.logger import G_LOGGER
+
+    G_LOGGER.module_severity = G_LOGGER.ERROR
+    with TrtRunner(engine) as runner:
+        for at in range(job["points"]):
+            with np.load(folder / f"feeds_{at}.npz") as data:
+                feeds = {key.removeprefix("a_"): data[key] for key in data.files}
+            feeds = {n: a for n, a in feeds.items() if n in set(runner.get_input_metadata())}
+            _choose_profile(runner, engine, feeds)
+            wanted = runner.get_input_metadata()
+            feeds = {n: cast_exact(n, a, np.dtype(_numpy(wanted[n].dtype))) for n, a in feeds.items()}
+            outputs = runner.infer(feeds)
+            np.savez(folder / f"outputs_{at}.npz", **{f"a_{n}": np.asarray(a) for n, a in outputs.items()})
+    return 0
+
+
+def _numpy(dtype: Any) -> Any:
+    """A numpy dtype from Polygraphy's DataType (or from a numpy dtype, which older versions hand out)."""
+    convert = getattr(type(dtype), "to_dtype", None)
+    return convert(dtype, "numpy") if convert is not None else dtype
+
+
+def _choose_profile(runner: Any, engine: Any, feeds: Mapping[str, np.ndarray]) -> None:
+    for index in range(engine.num_optimization_profiles):
+        for name, array in feeds.items():
+            low, _, high = engine.get_tensor_profile_shape(name, index)
+            if not all(a <= b <= c for a, b, c in zip(low, array.shape, high, strict=True)):
+                break
+        else:
+            runner.set_profile(index)
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(_child(Path(sys.argv[1])))

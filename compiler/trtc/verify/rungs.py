@@ -1,0 +1,192 @@
+"""The rungs of the proof: each compares a product of the compiler with the original model."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.verify.compare import Comparison, compare
+from trtc.verify.inputs import Point
+from trtc.verify.tolerance import Tolerance, default_tolerance
+
+RUNGS = ("graph", "network", "engine")
+
+
+@dataclass(frozen=True, slots=True)
+class RungReport:
+    """`status` is `passed`, `failed` or `not run`; `points` holds (label, comparisons) of every run."""
+
+    rung: str
+    status: str
+    reason: str = ""
+    points: tuple[tuple[str, tuple[Comparison, ...]], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rung": self.rung,
+            "status": self.status,
+            **({"reason": self.reason} if self.reason else {}),
+            "points": [
+                {"point": label, "outputs": [c.to_json() for c in comparisons]} for label, comparisons in self.points
+            ],
+        }
+
+
+@dataclass(slots=True)
+class Verification:
+    """Runs the original model once per point, then any number of candidates against it, through Polygraphy."""
+
+    reference: Path
+    interface: Any
+    points: Sequence[Point]
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict[str, Tolerance])
+    on_event: Callable[[str, str], None] = field(default=lambda _rung, _point: None)
+    _outputs: Any = None
+
+    def prepare(self) -> None:
+        """Run the original model.
+
+        Raises:
+            DiagnosticError: T0903 neither ONNX Runtime nor the reference of the onnx package runs it.
+        """
+        from trtc.verify.runners import OrtRunner, ReferenceRunner
+
+        try:
+            self._outputs = self._run(OrtRunner(self.reference, self.interface, "original"), "original")
+            return
+        except Exception as error:
+            first = error
+        try:
+            self._outputs = self._run(ReferenceRunner(self.reference, self.interface, "original"), "original")
+        except Exception as second:
+            raise DiagnosticError(
+                Diagnostic(
+                    "T0903",
+                    "the original model cannot be run, so there is nothing to compare with",
+                    file=str(self.reference),
+                    notes=(f"ONNX Runtime: {_first_line(first)}", f"onnx reference: {_first_line(second)}"),
+                    help="give inputs that the model accepts with `--input FILE.npz`, or compile with `--no-verify` "
+                    "and prove the engine elsewhere",
+                )
+            ) from second
+
+    @property
+    def reference_outputs(self) -> list[dict[str, np.ndarray]]:
+        """Outputs of the original model by point."""
+        return [dict(result.items()) for result in self._outputs[1]] if self._outputs is not None else []
+
+    def model(self, rung: str, candidate: Path) -> RungReport:
+        """Compare an ONNX model (the optimized graph, the network read back) with the original."""
+        from trtc.verify.runners import OrtRunner
+
+        return self.check(rung, OrtRunner(candidate, self.interface, rung))
+
+    def check(self, rung: str, runner: Any) -> RungReport:
+        """Compare what any Polygraphy runner answers with the original."""
+        try:
+            results = self._run(runner, rung)
+        except Exception as error:
+            return RungReport(rung, "failed", f"it does not run: {_first_line(error)}")
+        return self._compare(rung, results)
+
+    def _run(self, runner: Any, rung: str) -> Any:
+        from polygraphy.comparator import Comparator
+        from polygraphy.logger import G_LOGGER
+
+        def feeds() -> Any:
+            for point in self.points:
+                self.on_event(rung, point.label)
+                yield dict(point.feeds)
+
+        with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
+            return Comparator.run([runner], data_loader=_Feeds(feeds))[0]
+
+    def _compare(self, rung: str, results: Any) -> RungReport:
+        from polygraphy.comparator import Comparator, RunResults
+        from polygraphy.logger import G_LOGGER
+
+        found: list[tuple[Comparison, ...]] = []
+
+        def judge(candidate: Any, reference: Any) -> OrderedDict[str, Comparison]:
+            verdict: OrderedDict[str, Comparison] = OrderedDict()
+            for name in self.interface.outputs:
+                right = np.asarray(reference[name])
+                tolerance = self.tolerances.get(name) or default_tolerance(right.dtype)
+                verdict[name] = compare(name, right, np.asarray(candidate[name]), tolerance)
+            found.append(tuple(verdict.values()))
+            return verdict
+
+        runs = RunResults([results, self._outputs])
+        with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
+            accurate = bool(Comparator.compare_accuracy(runs, compare_func=judge))
+        if len(found) != len(self.points):
+            return RungReport(rung, "failed", f"{len(found)} of {len(self.points)} points were compared")
+        points = tuple((point.label, comparisons) for point, comparisons in zip(self.points, found, strict=True))
+        bad = next(((label, c) for label, cs in points for c in cs if not c.passed), None)
+        if bad is None and not accurate:
+            return RungReport(rung, "failed", "Polygraphy's Comparator found a difference", points)
+        if bad is None:
+            return RungReport(rung, "passed", points=points)
+        label, comparison = bad
+        return RungReport(rung, "failed", f"output `{comparison.output}` at {label}: {comparison.reason}", points)
+
+
+class _Feeds:
+    """A data loader that can be iterated once per runner."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Any:
+        return self._make()
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return next((line for line in text.splitlines() if line.strip()), text)[:400]
+
+
+def failure(reports: Sequence[RungReport], required: Sequence[str], kept: Path | None) -> DiagnosticError | None:
+    """What a compile ends in: T0901 for each rung that does not hold, T0902 for a required one that did not run."""
+    problems: list[Diagnostic] = []
+    for report in reports:
+        if report.status == "failed":
+            notes = tuple(
+                f"{label}: `{c.output}`: {c.reason}" for label, cs in report.points for c in cs if not c.passed
+            )
+            problems.append(
+                Diagnostic(
+                    "T0901",
+                    f"the {_NAMES[report.rung]} does not compute what the original model computes",
+                    notes=(*notes[:5], *((f"and {len(notes) - 5} more",) if len(notes) > 5 else ()))
+                    if notes
+                    else (report.reason,),
+                    help=(f"models, inputs and outputs are kept in {kept}; " if kept is not None else "")
+                    + _HINTS[report.rung],
+                )
+            )
+        elif report.status == "not run" and report.rung in required:
+            problems.append(
+                Diagnostic(
+                    "T0902",
+                    f"the required rung `{report.rung}` cannot run here: {report.reason}",
+                    help="run on a machine that can, or leave the rung out of `verify { require = … }`",
+                )
+            )
+    return DiagnosticError.of(problems) if problems else None
+
+
+_NAMES = {"graph": "optimized graph", "network": "TensorRT network", "engine": "engine"}
+_HINTS = {
+    "graph": "compile with `--dump-after all` to find the pass that broke it",
+    "network": "the optimized graph is compared first: when it holds, the fault is in emission",
+    "engine": "when the network holds, the fault is in the build: try `tf32 = false`, a lower `optimization_level`, "
+    "or a tolerance that fits the precision",
+}
