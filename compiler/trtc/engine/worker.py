@@ -19,9 +19,7 @@ from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.engine.job import BuildEvent, BuildJob, BuildResult
 
 
-def run_job(
-    job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Callable[[], bool]
-) -> BuildResult:
+def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Callable[[], bool]) -> BuildResult:
     """Emit, read back and build in this process.
 
     Raises:

@@ -29,9 +29,7 @@ class Point:
     feeds: Mapping[str, np.ndarray]
 
 
-def random_points(
-    module: Module, environments: Iterable[tuple[str, Mapping[str, int]]], seed: int
-) -> list[Point]:
+def random_points(module: Module, environments: Iterable[tuple[str, Mapping[str, int]]], seed: int) -> list[Point]:
     """A point for every (label, numbers for the symbolic dims), drawn by `numpy.random.PCG64`.
 
     float inputs: standard normal. bool: fair. Integers: uniform over what the graph accepts (`integer_range`), 0

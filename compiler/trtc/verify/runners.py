@@ -71,9 +71,7 @@ class OrtRunner(BaseRunner):  # type: ignore[misc]
         return metadata
 
     def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        feeds = {
-            i.name: cast_exact(i.name, feed_dict[i.name], _ort_dtype(i.type)) for i in self._session.get_inputs()
-        }
+        feeds = {i.name: cast_exact(i.name, feed_dict[i.name], _ort_dtype(i.type)) for i in self._session.get_inputs()}
         names = list(self._interface.outputs)
         values = self._session.run(names, feeds)
         return {

@@ -1,0 +1,201 @@
+"""Runs a pipeline. Timing, snapshots, verification and dumps are instruments that hang on it, and live nowhere else."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind, Severity
+from trtc.lang.spec import Checkpoint, Expect, Fixpoint, PassCall
+from trtc.pipeline.passes import Context, Pass
+
+if TYPE_CHECKING:
+    from trtc.ir.module import Module
+    from trtc.lang.spec import Step
+
+#: How many nodes a failed `expect` shows.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What one run of one pass did. `seconds` is wall time."""
+
+    name: str
+    changed: bool
+    counts: Mapping[str, int]
+    nodes_before: int
+    nodes_after: int
+    seconds: float
+    remarks: tuple[Remark, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Without the time, which is never the same twice."""
+        return {
+            "pass": self.name,
+            "changed": self.changed,
+            "counts": dict(self.counts),
+            "nodes_before": self.nodes_before,
+            "nodes_after": self.nodes_after,
+        }
+
+
+class Instrument(Protocol):
+    """Called after every pass, and at every checkpoint with a record that changed nothing."""
+
+    def after(self, module: Module, record: StepRecord) -> None: ...
+
+
+class Verify:
+    """The IR verifier after every pass that changed something. A pass that breaks the IR is a fault of the pass."""
+
+    def after(self, module: Module, record: StepRecord) -> None:
+        if not record.changed:
+            return
+        from trtc.ir.verifier import verify
+
+        try:
+            verify(module)
+        except DiagnosticError as error:
+            raise DiagnosticError(
+                Diagnostic(
+                    "T0520",
+                    f"the pass `{record.name}` left a graph that is not valid",
+                    notes=tuple(d.message for d in error.diagnostics[:3]),
+                    help="this is a fault of the pass; leave it out of the pipeline and report it",
+                ),
+                *error.diagnostics,
+            ) from error
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Everything a run of the pipeline leaves besides the module."""
+
+    records: list[StepRecord] = field(default_factory=list[StepRecord])
+    warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    @property
+    def remarks(self) -> list[Remark]:
+        return [remark for record in self.records for remark in record.remarks]
+
+
+def run(
+    module: Module,
+    steps: Sequence[Step],
+    passes: Mapping[str, type[Pass]],
+    context: Context,
+    instruments: Sequence[Instrument] = (),
+) -> Outcome:
+    """Run `steps` on `module`, in place.
+
+    Raises:
+        DiagnosticError: T0501 an `expect` does not hold, T0520 a pass broke the IR, or what a pass raises.
+    """
+    outcome = Outcome()
+    _run(module, steps, passes, context, instruments, outcome)
+    return outcome
+
+
+def _run(
+    module: Module,
+    steps: Sequence[Step],
+    passes: Mapping[str, type[Pass]],
+    context: Context,
+    instruments: Sequence[Instrument],
+    outcome: Outcome,
+) -> set[str]:
+    """Names of the passes that changed the module."""
+    changed: set[str] = set()
+    for step in steps:
+        if isinstance(step, PassCall):
+            record = _call(module, step, passes, context)
+            outcome.records.append(record)
+            if record.changed:
+                changed.add(record.name)
+            for instrument in instruments:
+                instrument.after(module, record)
+        elif isinstance(step, Fixpoint):
+            changed |= _fixpoint(module, step, passes, context, instruments, outcome)
+        elif isinstance(step, Expect):
+            _expect(module, step, outcome)
+        else:
+            assert isinstance(step, Checkpoint)
+            count = sum(1 for _ in module.nodes())
+            record = StepRecord(f"checkpoint {step.name}", False, {}, count, count, 0.0, ())
+            for instrument in instruments:
+                instrument.after(module, record)
+    return changed
+
+
+def _call(module: Module, step: PassCall, passes: Mapping[str, type[Pass]], context: Context) -> StepRecord:
+    made = passes[step.name](**step.options)
+    context.source, context.span, context.remarks = step.name, step.span, []
+    before = sum(1 for _ in module.nodes())
+    begin = time.perf_counter()
+    result = made.run(module, context)
+    seconds = time.perf_counter() - begin
+    after = sum(1 for _ in module.nodes())
+    return StepRecord(step.name, result.changed, result.counts, before, after, seconds, tuple(context.remarks))
+
+
+def _fixpoint(
+    module: Module,
+    step: Fixpoint,
+    passes: Mapping[str, type[Pass]],
+    context: Context,
+    instruments: Sequence[Instrument],
+    outcome: Outcome,
+) -> set[str]:
+    ever: set[str] = set()
+    last: set[str] = set()
+    for _ in range(step.limit):
+        last = _run(module, step.steps, passes, context, instruments, outcome)
+        if not last:
+            return ever
+        ever |= last
+    # The graph is right whatever the order of passes: not settling costs time and a chance, so it is a warning.
+    outcome.warnings.append(
+        Diagnostic(
+            "T0502",
+            f"the fixpoint did not settle in {step.limit} rounds: "
+            f"{', '.join(f'`{name}`' for name in sorted(last))} still changed the graph in the last",
+            span=step.span,
+            severity=Severity.WARNING,
+            help="give it a higher `limit`, or take apart passes that undo each other",
+        )
+    )
+    return ever
+
+
+def _expect(module: Module, step: Expect, outcome: Outcome) -> None:
+    counts = Counter(node.op_type for node in module.nodes())
+    problems: list[Diagnostic] = []
+    for condition in step.conditions:
+        if condition.holds(counts):
+            continue
+        notes = [note for operator in condition.operators() for note in _nearest(module, operator, outcome.remarks)]
+        problems.append(
+            Diagnostic(
+                "T0501",
+                f"expected {condition.text}, got {condition.value(counts)}",
+                span=condition.span,
+                notes=tuple(notes),
+                help="`trtc dump` shows the graph; `--dump-after all` shows it after every pass",
+            )
+        )
+    if problems:
+        raise DiagnosticError.of(problems)
+
+
+def _nearest(module: Module, operator: str, remarks: Sequence[Remark]) -> list[str]:
+    """The nodes of an operator that are there, each with the last reason a pass gave for leaving it."""
+    left = [node.name or "" for node in module.nodes() if node.op_type == operator]
+    reasons = {r.node: f"{r.source}: {r.message}" for r in remarks if r.kind is RemarkKind.DECLINED and r.node}
+    notes = [f"{name}: {reasons[name]}" if name in reasons else f"{name}" for name in left[:_SHOWN]]
+    if len(left) > _SHOWN:
+        notes.append(f"and {len(left) - _SHOWN} more")
+    return notes
