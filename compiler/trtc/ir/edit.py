@@ -58,7 +58,14 @@ def constant(
     """A new initializer of `graph` (default: the main graph, which every subgraph sees)."""
     owner = module.graph if graph is None else graph
     name = module.unique(hint)
-    tensor = oir.tensor(array) if isinstance(array, np.ndarray | np.generic) else array
+    if isinstance(array, np.ndarray | np.generic):
+        tensor = oir.tensor(np.asarray(array), name=name)
+    elif array.name in (None, "", name):
+        tensor = array
+        tensor.name = name
+    else:
+        # The tensor is another value's too, and a file names an initializer by its tensor.
+        tensor = oir.Tensor(array.numpy(), dtype=array.dtype, shape=oir.Shape(array.shape), name=name)
     value = oir.Value(name=name, shape=oir.Shape(tensor.shape), type=oir.TensorType(tensor.dtype), const_value=tensor)
     owner.register_initializer(value)
     return value
@@ -88,7 +95,8 @@ def replace(
     for before, after in values.items():
         replace_value(module, before, after)
     # Users before producers, so that each is free of users when its turn comes.
-    _graph(anchor).remove(list(reversed(old)), safe=True)
+    for dead in reversed(old):
+        remove(module, dead)
 
 
 def replace_value(module: Module, old: oir.Value, new: oir.Value) -> None:
@@ -106,12 +114,16 @@ def replace_value(module: Module, old: oir.Value, new: oir.Value) -> None:
     old.replace_all_uses_with(new)
 
 
-def _replace_output(module: Module, old: oir.Value, new: oir.Value) -> None:
+def bears_output(old: oir.Value, new: oir.Value) -> bool:
+    """Whether `new` can be the output of the graph that `old` is; otherwise an Identity has to be."""
     producer = new.producer()
+    return producer is not None and producer.graph is old.graph and not new.is_graph_output()
+
+
+def _replace_output(module: Module, old: oir.Value, new: oir.Value) -> None:
     graph = old.graph
     assert graph is not None
-    free = producer is not None and producer.graph is graph and not new.is_graph_output()
-    if free and not new.is_graph_input() and not new.is_initializer():
+    if bears_output(old, new):
         name = old.name
         old.name = module.unique(f"{name}_replaced")
         new.name = name
@@ -119,14 +131,18 @@ def _replace_output(module: Module, old: oir.Value, new: oir.Value) -> None:
         old.replace_all_uses_with(new, replace_graph_outputs=True)
         return
     maker = old.producer()
-    assert maker is not None, "an output that no node produces is never replaced"
-    identity = node(module, "Identity", [new], origins=[maker], rule="identity")
-    graph.insert_after(maker, identity)
+    identity = node(module, "Identity", [new], origins=[maker] if maker is not None else [], rule="identity")
+    if maker is not None:
+        graph.insert_after(maker, identity)
+    else:  # an input that is an output too
+        graph.append(identity)
     out = identity.outputs[0]
     name = old.name
     old.name = module.unique(f"{name}_replaced")
     out.name = name
     _copy_fact(module, old, out)
+    for user, at in old.uses():
+        user.replace_input_with(at, new)
     old.replace_all_uses_with(out, replace_graph_outputs=True)
 
 
@@ -139,9 +155,37 @@ def _copy_fact(module: Module, old: oir.Value, new: oir.Value) -> None:
 
 
 def remove(module: Module, dead: oir.Node) -> None:
-    """Remove a node whose outputs nobody uses."""
+    """Remove a node whose outputs nobody uses; what it and its subgraphs used has a user less.
+
+    Raises:
+        ValueError: an output is used or is an output of the graph.
+    """
     del module
-    _graph(dead).remove(dead, safe=True)
+    graph = _graph(dead)
+    for value in dead.outputs:
+        if value.is_graph_output() or value.uses():
+            raise ValueError(f"node {dead.name!r} cannot be removed: {value.name!r} is used")
+    _detach(dead)
+    # The check of `safe` collects all outputs of the graph on each call: done above in the time of this node alone.
+    graph.remove(dead)
+
+
+def _detach(dead: oir.Node) -> None:
+    for at, value in enumerate(dead.inputs):
+        if value is not None:
+            dead.replace_input_with(at, None)
+    for attr in dead.attributes.values():
+        if attr.is_ref():
+            continue
+        if attr.type == oir.AttributeType.GRAPH:
+            graphs: Iterable[oir.Graph] = (attr.as_graph(),)
+        elif attr.type == oir.AttributeType.GRAPHS:
+            graphs = attr.as_graphs()
+        else:
+            continue
+        for graph in graphs:
+            for inner in graph:
+                _detach(inner)
 
 
 def _graph(inside: oir.Node) -> oir.Graph | oir.Function:
