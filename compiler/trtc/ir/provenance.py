@@ -38,3 +38,11 @@ def stamp(node: oir.Node, sources: Iterable[oir.Node], made_by: str | None) -> N
     node.metadata_props[ORIGIN] = json.dumps(names, ensure_ascii=False)
     if made_by is not None:
         node.metadata_props[RULE] = made_by
+
+
+def stamp_inner(node: oir.Node, call: oir.Node, inner: oir.Node, made_by: str) -> None:
+    """Record that `node` is node `inner` of the body of the function that `call` called."""
+    part = (origins(inner) or (inner.op_type,))[0]
+    names = [f"{name}/{part}" for name in origins(call)] or [part]
+    node.metadata_props[ORIGIN] = json.dumps(names, ensure_ascii=False)
+    node.metadata_props[RULE] = made_by

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind, Severity
-from trtc.lang.spec import Checkpoint, Expect, Fixpoint, PassCall
+from trtc.lang.spec import Arithmetic, Checkpoint, Count, Expect, Fixpoint, PassCall, Term, evaluate
 from trtc.pipeline.passes import Context, Pass
 
 if TYPE_CHECKING:
@@ -172,23 +172,36 @@ def _fixpoint(
 
 
 def _expect(module: Module, step: Expect, outcome: Outcome) -> None:
-    counts = Counter(node.op_type for node in module.nodes())
+    counts = Counter((node.domain, node.op_type) for node in module.nodes())
+
+    def count(of: Count) -> int:
+        return counts[(of.domain, of.op_type)]
+
     problems: list[Diagnostic] = []
     for condition in step.conditions:
-        if condition.holds(counts):
+        if condition.holds(count):
             continue
-        notes = [note for operator in condition.operators() for note in _nearest(module, operator, outcome.remarks)]
+        named = [*_operators(condition.left), *_operators(condition.right)]
         problems.append(
             Diagnostic(
                 "T0501",
-                f"expected {condition.text}, got {condition.value(counts)}",
+                f"expected {condition.text}, got {evaluate(condition.left, count)}",
                 span=condition.span,
-                notes=tuple(notes),
+                notes=tuple(note for operator in named for note in _nearest(module, operator, outcome.remarks)),
                 help="`trtc dump` shows the graph; `--dump-after all` shows it after every pass",
             )
         )
     if problems:
         raise DiagnosticError.of(problems)
+
+
+def _operators(term: Term) -> list[str]:
+    """The operators that one side of a condition counts."""
+    if isinstance(term, Count):
+        return [term.op_type]
+    if isinstance(term, Arithmetic):
+        return [*_operators(term.left), *_operators(term.right)]
+    return []
 
 
 def _nearest(module: Module, operator: str, remarks: Sequence[Remark]) -> list[str]:
