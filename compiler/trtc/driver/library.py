@@ -1,0 +1,91 @@
+"""The vocabulary of the language, gathered from the rooms that own its words. Imports neither onnx nor TensorRT."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib import metadata, resources
+from typing import Any
+
+from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.ir.operators import OPERATORS
+from trtc.lang.vocabulary import BuilderField, Option, PassSignature, TargetSignature, Vocabulary
+from trtc.pipeline import Registry, options_of
+from trtc.targets import BUILDER_FIELDS, TARGETS
+
+GROUP = "trtc.specs"
+
+
+@functools.cache
+def registry() -> Registry:
+    """The installed passes."""
+    return Registry.installed()
+
+
+@functools.cache
+def libraries() -> Mapping[str, tuple[str, str]]:
+    """Library files by the name that `use` calls them: (what to print as their path, text).
+
+    An entry point of the group `trtc.specs` names a package; each of its `.trtspec` files is `<entry point>.<stem>`.
+
+    Raises:
+        DiagnosticError: T0512 when a distribution's files cannot be read.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for point in sorted(metadata.entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
+        try:
+            folder = resources.files(point.value)
+            for file in sorted(folder.iterdir(), key=lambda f: f.name):
+                if file.name.endswith(".trtspec"):
+                    stem = file.name.removesuffix(".trtspec")
+                    found[f"{point.name}.{stem}"] = (f"{point.name}/{file.name}", file.read_text(encoding="utf-8"))
+        except (ImportError, OSError, ValueError) as error:
+            raise DiagnosticError(
+                Diagnostic("T0512", f"the spec library `{point.value}` cannot be read: {error}")
+            ) from error
+    return found
+
+
+@functools.cache
+def vocabulary() -> Vocabulary:
+    """Everything that a spec may name here and now."""
+    passes = {
+        name: PassSignature(name, tuple(_option(o) for o in options_of(cls)), first_line(cls.__doc__))
+        for name, cls in registry().items()
+    }
+    targets = {
+        info.name: TargetSignature(
+            info.name,
+            tuple(Option(o.name, "strings", None, o.doc, o.choices) for o in info.options if o.built),
+            info.doc,
+        )
+        for info in TARGETS.values()
+    }
+    builder: dict[str, BuilderField] = {}
+    later: set[str] = {"emit.report", "emit.lock", "emit.triton"}
+    for field in BUILDER_FIELDS.values():
+        if field.built:
+            kind: Any = "ident" if field.type == "choice" else field.type
+            builder[field.name] = BuilderField(field.name, kind, field.choices, field.doc, field.low, field.high)
+        else:
+            later.add(f"builder.{field.name}")
+    for info in TARGETS.values():
+        later.update(f"target.{info.name}.{o.name}" for o in info.options if not o.built)
+    return Vocabulary(
+        passes=passes,
+        targets=targets,
+        builder=builder,
+        operators=OPERATORS,
+        libraries=libraries(),
+        not_built=frozenset(later),
+    )
+
+
+def _option(info: Any) -> Option:
+    kind: Any = "ident" if info.choices else info.type
+    return Option(info.name, kind, info.default, info.doc, info.choices)
+
+
+def first_line(doc: str | None) -> str:
+    """The first line of a docstring."""
+    return (doc or "").strip().splitlines()[0] if doc and doc.strip() else ""
