@@ -30,6 +30,14 @@ class Declared:
     value: Any = None
     span: Span | None = None
 
+    @classmethod
+    def of(cls, name: str, dtype: str | None, shape: Sequence[Any] | None, value: Any, span: Span | None) -> Declared:
+        """From dims that may hold one `...`."""
+        if shape is None:
+            return cls(name, dtype, None, None, value, span)
+        rest = next((k for k, d in enumerate(shape) if d is ...), None)
+        return cls(name, dtype, tuple(d for d in shape if d is not ...), rest, value, span)
+
 
 #: Names of dtypes in the language, by ONNX data type.
 DTYPES: Mapping[str, oir.DataType] = {

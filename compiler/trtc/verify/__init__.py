@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trtc.verify.compare import Comparison, compare
     from trtc.verify.inputs import Point, file_points, random_points
+    from trtc.verify.interface import Interface
     from trtc.verify.rungs import RungReport, Verification, failure
-    from trtc.verify.runners import Interface
     from trtc.verify.tolerance import Tolerance, default_tolerance
 
 _HOMES = {
     "Comparison": "compare",
-    "Interface": "runners",
+    "Interface": "interface",
     "Point": "inputs",
     "RungReport": "rungs",
     "Tolerance": "tolerance",

@@ -46,14 +46,18 @@ class Comparison:
         }
 
 
-def compare(name: str, reference: np.ndarray, candidate: np.ndarray, tolerance: Tolerance) -> Comparison:
+def compare(
+    name: str, reference: np.ndarray[Any, Any], candidate: np.ndarray[Any, Any], tolerance: Tolerance
+) -> Comparison:
     """Compare `candidate` with `reference` (any shape and dtype, of the same kind)."""
+    tolerance = tolerance.resolved(reference.dtype)
+    rtol = tolerance.rtol or 0.0
     if reference.shape != candidate.shape:
         return _failed(name, tolerance, f"shape {list(candidate.shape)}, expected {list(reference.shape)}")
     if reference.dtype != candidate.dtype:
         return _failed(name, tolerance, f"dtype {candidate.dtype}, expected {reference.dtype}")
     if reference.size == 0:
-        return Comparison(name, True, 0.0, 0.0, None, tolerance.rtol, tolerance.atol or 0.0)
+        return Comparison(name, True, 0.0, 0.0, None, rtol, tolerance.atol or 0.0)
     if not _floating(reference.dtype):
         return _exact(name, reference, candidate, tolerance)
     # float64 holds every float32, float16 and bfloat16 exactly.
@@ -64,7 +68,7 @@ def compare(name: str, reference: np.ndarray, candidate: np.ndarray, tolerance: 
         same = (left == right) | (np.isnan(left) & np.isnan(right))
         error = np.where(same, 0.0, np.abs(left - right))
         size = np.abs(right)
-        bad = ~(error <= atol + tolerance.rtol * size) & ~same
+        bad = ~(error <= atol + rtol * size) & ~same
         relative = np.where(size > atol, error / size, 0.0)
     finite = np.isfinite(left) & np.isfinite(right)
     cosine = _cosine(left[finite], right[finite])
@@ -78,23 +82,23 @@ def compare(name: str, reference: np.ndarray, candidate: np.ndarray, tolerance: 
         )
     elif tolerance.cosine is not None and cosine is not None and cosine < tolerance.cosine:
         reason = f"cosine similarity {cosine:.8f} is below {tolerance.cosine}"
-    return Comparison(
-        name, not reason, float(np.max(error)), float(np.max(relative)), cosine, tolerance.rtol, atol, reason
-    )
+    return Comparison(name, not reason, float(np.max(error)), float(np.max(relative)), cosine, rtol, atol, reason)
 
 
-def _floating(dtype: np.dtype) -> bool:
+def _floating(dtype: np.dtype[Any]) -> bool:
     return np.issubdtype(dtype, np.floating) or dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def _cosine(left: np.ndarray, right: np.ndarray) -> float | None:
+def _cosine(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float | None:
     scale = float(np.linalg.norm(left)) * float(np.linalg.norm(right))
     if not scale or not np.isfinite(scale):
         return None
     return min(1.0, float(np.dot(left, right)) / scale)
 
 
-def _exact(name: str, reference: np.ndarray, candidate: np.ndarray, tolerance: Tolerance) -> Comparison:
+def _exact(
+    name: str, reference: np.ndarray[Any, Any], candidate: np.ndarray[Any, Any], tolerance: Tolerance
+) -> Comparison:
     different = reference != candidate
     if not different.any():
         return Comparison(name, True, 0.0, 0.0, None, 0.0, 0.0)
@@ -116,4 +120,4 @@ def _exact(name: str, reference: np.ndarray, candidate: np.ndarray, tolerance: T
 
 def _failed(name: str, tolerance: Tolerance, reason: str) -> Comparison:
     nan = float("nan")
-    return Comparison(name, False, nan, nan, None, tolerance.rtol, tolerance.atol or 0.0, reason)
+    return Comparison(name, False, nan, nan, None, tolerance.rtol or 0.0, tolerance.atol or 0.0, reason)

@@ -21,7 +21,8 @@ from polygraphy.common import TensorMetadata
 
 from trtc.targets import TARGETS
 from trtc.verify.inputs import Point
-from trtc.verify.runners import Interface, cast_exact
+from trtc.verify.interface import Interface
+from trtc.verify.runners import cast_exact
 
 #: Exit status of the child when the machine cannot run the engine at all (no GPU, another compute capability).
 _CANNOT = 77
@@ -48,7 +49,9 @@ class EngineRunner(BaseRunner):  # type: ignore[misc]
         self._next = 0
 
     def activate_impl(self) -> None:
-        self._answers = run_engine(self._plan, self._target, self._points)
+        """Run every point. Raises CannotRun. A second activation runs nothing again."""
+        if not self._answers:
+            self._answers = run_engine(self._plan, self._target, self._points)
         self._next = 0
 
     def get_input_metadata_impl(self) -> TensorMetadata:
@@ -63,7 +66,7 @@ class EngineRunner(BaseRunner):  # type: ignore[misc]
         return {name: cast_exact(name, answer[name], dtype) for name, dtype in self._interface.outputs.items()}
 
     def deactivate_impl(self) -> None:
-        self._answers = []
+        self._next = 0
 
 
 def run_engine(plan: Path, target: str, points: Sequence[Point]) -> list[dict[str, np.ndarray]]:

@@ -46,6 +46,8 @@ class Verification:
     reference: Path
     interface: Any
     points: Sequence[Point]
+    frozen: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of inputs that the spec froze: the original model still wants them."""
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict[str, Tolerance])
     on_event: Callable[[str, str], None] = field(default=lambda _rung, _point: None)
     _outputs: Any = None
@@ -78,7 +80,7 @@ class Verification:
             ) from second
 
     @property
-    def reference_outputs(self) -> list[dict[str, np.ndarray]]:
+    def reference_outputs(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """Outputs of the original model by point."""
         return [dict(result.items()) for result in self._outputs[1]] if self._outputs is not None else []
 
@@ -100,10 +102,12 @@ class Verification:
         from polygraphy.comparator import Comparator
         from polygraphy.logger import G_LOGGER
 
+        frozen = {k: np.asarray(v, dtype=self.interface.inputs[k]) for k, v in self.frozen.items()}
+
         def feeds() -> Any:
             for point in self.points:
                 self.on_event(rung, point.label)
-                yield dict(point.feeds)
+                yield {**point.feeds, **frozen}
 
         with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
             return Comparator.run([runner], data_loader=_Feeds(feeds))[0]
@@ -146,6 +150,20 @@ class _Feeds:
 
     def __iter__(self) -> Any:
         return self._make()
+
+
+def engine_rung(proof: Verification, plan: Path, target: str) -> RungReport:
+    """Run the engine in a child process; `not run` where no GPU here can load it."""
+    from trtc.verify.engine_rung import CannotRun, EngineRunner
+
+    runner = EngineRunner(plan, target, proof.points, proof.interface)
+    try:
+        runner.activate_impl()
+    except CannotRun as error:
+        return RungReport("engine", "not run", str(error))
+    except Exception as error:
+        return RungReport("engine", "failed", f"it does not run: {_first_line(error)}")
+    return proof.check("engine", runner)
 
 
 def _first_line(error: BaseException) -> str:

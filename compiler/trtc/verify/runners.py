@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,7 @@ from polygraphy.backend.base import BaseRunner
 from polygraphy.common import TensorMetadata
 
 from trtc.evaluate import session
-
-
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """Names and numpy dtypes of inputs and outputs as the original model declares them."""
-
-    inputs: Mapping[str, np.dtype]
-    outputs: Mapping[str, np.dtype]
+from trtc.verify.interface import Interface
 
 
 class ValueDoesNotFit(Exception):

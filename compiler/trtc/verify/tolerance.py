@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,19 +29,29 @@ class Tolerance:
     `atol` None means rtol times the root mean square of the reference. `cosine` None means no such bound.
     """
 
-    rtol: float
+    rtol: float | None = None
     atol: float | None = None
     cosine: float | None = None
 
-    def absolute(self, reference: np.ndarray) -> float:
+    def resolved(self, dtype: np.dtype[Any]) -> Tolerance:
+        """With what is left open taken from the default of the dtype; an `atol` alone means no relative part."""
+        default = default_tolerance(dtype)
+        if self.rtol is not None:
+            return self
+        if self.atol is not None:
+            return Tolerance(0.0, self.atol, self.cosine)
+        return Tolerance(default.rtol, default.atol, self.cosine)
+
+    def absolute(self, reference: np.ndarray[Any, Any]) -> float:
         """The absolute part for one reference array."""
         if self.atol is not None:
             return self.atol
+        assert self.rtol is not None, "resolved() comes first"
         finite = reference[np.isfinite(reference)].astype(np.float64)
         return self.rtol * float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
 
 
-def default_tolerance(dtype: np.dtype) -> Tolerance:
+def default_tolerance(dtype: np.dtype[Any]) -> Tolerance:
     """The tolerance of an output that the spec does not give one: exact for integers and booleans.
 
     float32: rtol 6.0e-5; float16: 2.0e-2; bfloat16: 1.6e-1, each with atol = rtol x rms(reference).
