@@ -137,7 +137,7 @@ def internal(error: BaseException) -> Diagnostic:
 def _warm_up() -> None:
     """Import what every job needs while the parent still works."""
     import trtc.emit
-    import trtc.ir.load
+    import trtc.ir.loader
     import trtc.readback  # noqa: F401
 
 

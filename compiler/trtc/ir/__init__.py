@@ -9,24 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trtc.ir.load import Limits, load, load_proto
+    from trtc.ir.loader import Limits, load, load_proto
     from trtc.ir.module import IR_VERSION, OPSET, Module, constant_tensor
     from trtc.ir.provenance import origins, rule, stamp
-    from trtc.ir.save import save
+    from trtc.ir.saver import save
     from trtc.ir.text import to_text
     from trtc.ir.verifier import verify
 
 _HOMES = {
     "IR_VERSION": "module",
     "OPSET": "module",
-    "Limits": "load",
+    "Limits": "loader",
     "Module": "module",
     "constant_tensor": "module",
-    "load": "load",
-    "load_proto": "load",
+    "load": "loader",
+    "load_proto": "loader",
     "origins": "provenance",
     "rule": "provenance",
-    "save": "save",
+    "save": "saver",
     "stamp": "provenance",
     "to_text": "text",
     "verify": "verifier",
@@ -53,7 +53,6 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # A submodule may bear the name of what it exports (`load`): the function wins, as the import would have it.
     value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value

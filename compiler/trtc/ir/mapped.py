@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """Tensors over mapped bytes: no copy, read-only."""
 
 from __future__ import annotations

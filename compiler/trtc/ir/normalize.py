@@ -1,4 +1,4 @@
-"""From what a file may say to what the rest of the compiler relies on: order, names, initializers that are no inputs."""
+"""From what a file may say to what the rest of the compiler relies on: order, names, constant initializers."""
 
 from __future__ import annotations
 

@@ -68,9 +68,7 @@ def refuse_foreign(data: Buffer, label: str) -> NoReturn:
 def _refuse_foreign(data: Buffer, suffix: str, label: str) -> None:
     head = bytes(data[: min(len(data), 512)])
     if suffix == ".trtspec":
-        raise _error(
-            "T0402", "not a valid ONNX file: it is a spec", label, f"compile the spec: trtc compile {label}"
-        )
+        raise _error("T0402", "not a valid ONNX file: it is a spec", label, f"compile the spec: trtc compile {label}")
     for magic, what, help in _FOREIGN:
         if head.startswith(magic):
             raise _error("T0402", f"not a valid ONNX file: it is {what}", label, help)

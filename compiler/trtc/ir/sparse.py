@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """Sparse tensors, written out densely: neither `onnx_ir` nor TensorRT has them."""
 
 from __future__ import annotations
@@ -99,9 +100,7 @@ class Densifier:
         return flat
 
     def _error(self, code: str, name: str, message: str) -> DiagnosticError:
-        return DiagnosticError(
-            Diagnostic(code=code, message=f"tensor `{name}`: {message}", node=name, file=self._file)
-        )
+        return DiagnosticError(Diagnostic(code=code, message=f"tensor `{name}`: {message}", node=name, file=self._file))
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

@@ -27,7 +27,8 @@ class Structure:
 
 
 def check(proto: onnx.ModelProto, file: str, limits: Limits) -> Structure:
-    """Raises DiagnosticError with up to `limits.errors` diagnostics T0403, T0405, T0406, T0408 to T0412, T0414 to T0416."""
+    """Raises DiagnosticError with up to `limits.errors` diagnostics: T0403, T0405, T0406, T0408 to T0412, T0414 to
+    T0416."""
     report = Report(file, limits)
     versions.check(proto, report)
     report.finish()
@@ -163,9 +164,7 @@ class _Walk:
             elif not node.domain or node.domain == "ai.onnx":
                 structure_types.domain(node, opsets, report, node_calls(node) in self.functions)
 
-    def redefined(
-        self, name: str, node: onnx.NodeProto, other: onnx.NodeProto | None, is_input: bool
-    ) -> None:
+    def redefined(self, name: str, node: onnx.NodeProto, other: onnx.NodeProto | None, is_input: bool) -> None:
         who = describe(node)
         if other is not None and other is not node and describe(other) != who:
             message = f"tensor `{name}` is defined twice: by node `{describe(other)}` and by node `{who}`"

@@ -49,7 +49,8 @@ def _budget(count: int, report: Report) -> None:
         amount = f"{count:,}" if count < 10**15 else f"{count:.1e}"
         report.add(
             "T0416",
-            f"the model has {amount} nodes once its functions are inlined, at most {report.limits.nodes:,} are supported",
+            f"the model has {amount} nodes once its functions are inlined, at most {report.limits.nodes:,} are "
+            "supported",
             None,
             "functions that call one another many times over multiply; a model rarely has more than 100,000 nodes",
         )
@@ -70,9 +71,7 @@ def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
             stack.extend(iter(graph.node) for graph in attribute.graphs)
 
 
-def _calls(
-    nodes: Iterable[onnx.NodeProto], bodies: dict[Key, onnx.FunctionProto]
-) -> tuple[int, dict[Key, int]]:
+def _calls(nodes: Iterable[onnx.NodeProto], bodies: dict[Key, onnx.FunctionProto]) -> tuple[int, dict[Key, int]]:
     """How many nodes are no calls, and how often each function is called."""
     own = 0
     called: dict[Key, int] = {}

@@ -6,7 +6,7 @@ import functools
 import math
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -27,7 +27,12 @@ def _attribute_types(op_type: str, opset: int) -> dict[str, int] | None:
         schema = onnx.defs.get_schema(op_type, opset, "")
     except onnx.defs.SchemaError:
         return None
-    return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
+    return {name: _number(attribute.type) for name, attribute in schema.attributes.items()}
+
+
+def _number(kind: Any) -> int:
+    """Schemas have an enumeration of their own, with the numbers of AttributeProto."""
+    return int(kind.value)
 
 
 def attributes(node: onnx.NodeProto, opsets: dict[str, int], report: Report, is_call: bool) -> None:
@@ -57,8 +62,7 @@ def attributes(node: onnx.NodeProto, opsets: dict[str, int], report: Report, is_
             report.add("T0414", message, _who(node))
         elif stored and stored != attribute.type and not attribute.ref_attr_name:
             message = (
-                f"node `{_who(node)}`: attribute `{name}` is declared {_type(attribute.type)} but holds "
-                f"{_type(stored)}"
+                f"node `{_who(node)}`: attribute `{name}` is declared {_type(attribute.type)} but holds {_type(stored)}"
             )
             report.add("T0414", message, _who(node))
 
@@ -107,9 +111,7 @@ def _stored(attribute: onnx.AttributeProto) -> int:
     return 0
 
 
-_FIELD_OF = {number: (name, False) for name, number in _FIELDS} | {
-    number: (name, True) for name, number in _LISTS
-}
+_FIELD_OF = {number: (name, False) for name, number in _FIELDS} | {number: (name, True) for name, number in _LISTS}
 
 
 def _type(number: int) -> str:

@@ -36,7 +36,8 @@ def check(proto: onnx.ModelProto, report: Report) -> None:
     if not proto.opset_import and proto.ir_version >= 3:
         report.add(
             "T0406",
-            f"opset_import is missing: since ir_version 3 a model says which operator sets it uses, this is {proto.ir_version}",
+            "opset_import is missing: since ir_version 3 a model says which operator sets it uses, and this one has "
+            f"ir_version {proto.ir_version}",
             None,
             "export the model again, or set it: model.opset_import.add(domain='', version=...)",
         )

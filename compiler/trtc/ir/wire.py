@@ -22,11 +22,23 @@ VALUE_INFO, TYPE, TENSOR_TYPE, SHAPE, DIM, ELEMENT_TYPE, MAP_TYPE = range(7, 14)
 TENSOR = 14
 LEAF = -1
 
-KIND_NAMES = (
-    "ModelProto GraphProto NodeProto AttributeProto SparseTensorProto FunctionProto TrainingInfoProto ValueInfoProto "
-    "TypeProto TypeProto.Tensor TensorShapeProto TensorShapeProto.Dimension TypeProto.Sequence TypeProto.Map "
-    "TensorProto"
-).split()
+KIND_NAMES = [
+    "ModelProto",
+    "GraphProto",
+    "NodeProto",
+    "AttributeProto",
+    "SparseTensorProto",
+    "FunctionProto",
+    "TrainingInfoProto",
+    "ValueInfoProto",
+    "TypeProto",
+    "TypeProto.Tensor",
+    "TensorShapeProto",
+    "TensorShapeProto.Dimension",
+    "TypeProto.Sequence",
+    "TypeProto.Map",
+    "TensorProto",
+]
 
 _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
 
@@ -50,9 +62,7 @@ _TABLES: tuple[dict[int, int], ...] = (
     _fields("2 3 4 6 8 14 26", "1 5", GRAPH=(7,), TRAINING=(20,), FUNCTION=(25,)),
     _fields("2 10 14 16", NODE=(1,), TENSOR=(5,), SPARSE=(15,), VALUE_INFO=(11, 12, 13)),
     _fields("1 2 3 4 6 7 8 9 10", ATTRIBUTE=(5,)),
-    _fields(
-        "1 4 7 8 9 13 21", "3 8 20", "2 7", TENSOR=(5, 10), GRAPH=(6, 11), SPARSE=(22, 23), TYPE=(14, 15)
-    ),
+    _fields("1 4 7 8 9 13 21", "3 8 20", "2 7", TENSOR=(5, 10), GRAPH=(6, 11), SPARSE=(22, 23), TYPE=(14, 15)),
     _fields("3", "3", TENSOR=(1, 2)),
     _fields("1 4 5 6 8 9 10 13 14", "", NODE=(7,), ATTRIBUTE=(11,), VALUE_INFO=(12,)),
     _fields("3 4", "", GRAPH=(1, 2)),
@@ -304,7 +314,7 @@ class _Scanner:
                 pos = start + length
             elif wire == _VARINT:
                 number, pos = _varint(data, pos, 10)
-            elif wire == _I32 or wire == _I64:
+            elif wire in (_I32, _I64):
                 length = 4 if wire == _I32 else 8
                 pos += length
             else:

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """From a file to a Module: weights mapped, structure checked, names unique.
 
 The order matters: the wire scan comes first and bounds what the native decoder sees; the decoder gets a skeleton of
@@ -7,9 +8,11 @@ arrays over the mapping.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +45,8 @@ def load(path: Path, *, limits: Limits = Limits(), canonical: bool = True) -> Mo
     `canonical=False` leaves operators as the file has them. Raises DiagnosticError T04xx, and T06xx from the
     canonical forms.
     """
-    return _module(source.open_model(path), str(path), path, limits, canonical)
+    with _collector_paused():
+        return _module(source.open_model(path), str(path), path, limits, canonical)
 
 
 def load_proto(
@@ -63,7 +67,8 @@ def load_proto(
                 help="models of more than 2 GB are loaded from a file, with external data",
             )
         ) from None
-    return _module(data, str(path) if path is not None else "model", path, limits, canonical)
+    with _collector_paused():
+        return _module(data, str(path) if path is not None else "model", path, limits, canonical)
 
 
 def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonical: bool) -> Module:
@@ -99,6 +104,18 @@ def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonic
     return module
 
 
+@contextlib.contextmanager
+def _collector_paused() -> Generator[None]:
+    """Loading makes many objects and no garbage: the cyclic collector would walk them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _first(items: Iterator[Diagnostic], count: int) -> Iterator[Diagnostic]:
     for _, item in zip(range(count), items, strict=False):
         yield item
@@ -116,9 +133,7 @@ def _decode(skeleton: bytes, label: str) -> onnx.ModelProto:
     try:
         return onnx.ModelProto.FromString(skeleton)
     except (DecodeError, RecursionError) as error:
-        raise DiagnosticError(
-            Diagnostic(code="T0402", message=f"not a valid ONNX file: {error}", file=label)
-        ) from None
+        raise DiagnosticError(Diagnostic(code="T0402", message=f"not a valid ONNX file: {error}", file=label)) from None
 
 
 def _link(proto: onnx.ModelProto, label: str) -> oir.Model:
@@ -181,7 +196,7 @@ class _Store:
                         tensor = self._final(value.const_value)
                         value.const_value = tensor
                         value.type = oir.TensorType(tensor.dtype)
-                        value.shape = oir.Shape(tensor.shape)
+                        value.shape = oir.Shape(tensor.shape.numpy())
             else:
                 self._attributes(graph.attributes)
             for node in graph:
