@@ -1,0 +1,35 @@
+"""What a person or another program looks at: a module as text, ONNX, DOT, SVG or JSON.
+
+Names are loaded when asked for: importing this package imports neither onnx nor numpy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trtc.dump.dot import to_dot
+    from trtc.dump.files import FORMATS, format_of, write
+    from trtc.dump.json_form import to_json
+    from trtc.dump.svg import to_svg
+
+_HOMES = {
+    "FORMATS": "files",
+    "format_of": "files",
+    "to_dot": "dot",
+    "to_json": "json_form",
+    "to_svg": "svg",
+    "write": "files",
+}
+
+__all__ = ["FORMATS", "format_of", "to_dot", "to_json", "to_svg", "write"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
