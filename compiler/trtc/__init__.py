@@ -1,3 +1,39 @@
-"""trtc: a declarative graph-optimization compiler front-end for NVIDIA TensorRT."""
+"""trtc: a declarative graph-optimization compiler front-end for NVIDIA TensorRT.
+
+    import trtc
+    result = trtc.compile("model.trtspec", dim={"batch": "1..8..64"})
+    print(result.table)
+
+What a user did wrong is raised as `trtc.DiagnosticError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trtc.diagnostics import Diagnostic, DiagnosticError
+    from trtc.driver import CompileResult, compile, load_spec
 
 __version__ = "0.1.0"
+
+__all__ = ["CompileResult", "Diagnostic", "DiagnosticError", "compile", "load_spec"]
+
+_HOMES = {
+    "CompileResult": "trtc.driver",
+    "Diagnostic": "trtc.diagnostics",
+    "DiagnosticError": "trtc.diagnostics",
+    "compile": "trtc.driver",
+    "load_spec": "trtc.driver",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # `import trtc` stays cheap: numpy and onnx are imported by what is used.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'trtc' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -115,13 +115,56 @@ def prepare(spec: Spec) -> Prepared:
     return Prepared(spec, module, profiles, interface, frozen)
 
 
-def optimize(prepared: Prepared, instruments: Sequence[Instrument] = ()) -> Outcome:
-    """Run the pipeline of the spec, the IR verified after every pass."""
+@dataclass(slots=True)
+class PreparedModel:
+    """A model in memory through the standard pipeline, for callers without files."""
+
+    module: Module
+    interface: Any
+    dims: Mapping[str, Triple]
+
+    def build(self, lowered: Any) -> bytes:
+        """The bytes of an engine of the network, with one profile over `dims`."""
+        import tempfile
+
+        from trtc.engine.build import build
+        from trtc.engine.profiles import profiles_of
+
+        profiles = profiles_of(self.module, {"default": self.dims} if self.dims else {}, "model")
+        with tempfile.NamedTemporaryFile(prefix="trtc-", suffix=".engine") as file:
+            job = BuildJob(model="", target=lowered.target.name, profiles=profiles, plan=file.name)
+            build(lowered.builder, lowered.network, lowered.target, job, lambda _event: None, lambda: False)
+            return Path(file.name).read_bytes()
+
+
+def prepare_module(module: Module, dim: Mapping[str, str | int | Triple] | None = None) -> PreparedModel:
+    """Run the standard pipeline on a module that was just loaded."""
+    from trtc import lang
+    from trtc.driver.library import vocabulary
+    from trtc.driver.spec import triple
+    from trtc.ir.infer import infer_all
+    from trtc.verify.interface import interface_of
+
+    interface = interface_of(module)
+    dims = {name: triple(name, value) for name, value in (dim or {}).items()}
+    module.symbols.update({name: (low, high) for name, (low, _, high) in dims.items()})
+    infer_all(module)
+    run_pipeline(module, lang.default_pipeline(vocabulary()))
+    return PreparedModel(module, interface, dims)
+
+
+def run_pipeline(module: Module, steps: Sequence[Any], instruments: Sequence[Instrument] = ()) -> Outcome:
+    """Run steps with the installed passes, the IR verified after every pass."""
     from trtc.evaluate import Evaluator
     from trtc.pipeline import Context
     from trtc.pipeline.runner import Verify, run
 
-    outcome = run(prepared.module, prepared.spec.pipeline, registry(), Context(Evaluator()), [Verify(), *instruments])
+    return run(module, steps, registry(), Context(Evaluator()), [Verify(), *instruments])
+
+
+def optimize(prepared: Prepared, instruments: Sequence[Instrument] = ()) -> Outcome:
+    """Run the pipeline of the spec, the IR verified after every pass."""
+    outcome = run_pipeline(prepared.module, prepared.spec.pipeline, instruments)
     prepared.outcome = outcome
     return outcome
 

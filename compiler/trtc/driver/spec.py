@@ -57,7 +57,7 @@ def spec_for(
                 )
             )
         spec = Spec.for_model(source, pipeline=lang.default_pipeline(vocabulary()))
-    triples = {name: _triple(name, value) for name, value in (dim or {}).items()}
+    triples = {name: triple(name, value) for name, value in (dim or {}).items()}
     if triples:
         spec = _with_dims(spec, triples)
     if target is not None:
@@ -77,7 +77,8 @@ def spec_for(
     return spec
 
 
-def _triple(name: str, value: str | int | Triple) -> Triple:
+def triple(name: str, value: str | int | Triple) -> Triple:
+    """min, opt and max from a triple, a number, or text as on the command line. Raises DiagnosticError T1010."""
     if isinstance(value, tuple):
         value = "..".join(map(str, value))
     return lang.parse_dim_argument(f"{name}={value}")[1:]

@@ -25,8 +25,9 @@ def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Ca
     Raises:
         DiagnosticError: T00xx no such target here, T07xx not emitted, T0950.. not read back, T08xx not built.
     """
-    from trtc import emit, ir, readback, targets
+    from trtc import ir, targets
     from trtc.engine.build import build
+    from trtc.engine.lower import lower
 
     seconds: dict[str, float] = {}
 
@@ -41,30 +42,27 @@ def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Ca
     timed("load", begin)
     begin = time.perf_counter()
     mark = target.logger.mark()
-    builder = target.builder()
-    network = target.network(builder)
-    emission = emit.emit(module, target, network)
+    lowered = lower(module, target)
     timed("emit", begin)
     if job.readback is not None:
         on_event(BuildEvent("readback"))
         begin = time.perf_counter()
-        model = readback.read(network, target.module, weights=emission.weights)
-        ir.save(model, Path(job.readback))
+        ir.save(lowered.read(), Path(job.readback))
         timed("readback", begin)
     plan_bytes = 0
     if job.plan is not None:
         on_event(BuildEvent("build"))
         begin = time.perf_counter()
-        plan_bytes = build(builder, network, target, job, on_event, cancelled)
+        plan_bytes = build(lowered.builder, lowered.network, target, job, on_event, cancelled)
         timed("build", begin)
     return BuildResult(
         target=target.name,
         version=target.version,
-        bindings=tuple(binding.to_json() for binding in emission.bindings),
-        layers=tuple(layer.to_json() for layer in emission.layers),
+        bindings=tuple(binding.to_json() for binding in lowered.emission.bindings),
+        layers=tuple(layer.to_json() for layer in lowered.emission.layers),
         seconds=seconds,
         log=tuple(message.text for message in target.logger.since(mark)),
-        remarks=tuple(remark.to_json() for remark in emission.remarks),
+        remarks=tuple(remark.to_json() for remark in lowered.emission.remarks),
         plan_bytes=plan_bytes,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )

@@ -20,7 +20,7 @@ class ValueDoesNotFit(Exception):
     """A value of an input or output has no equal in the dtype of the other side."""
 
 
-def cast_exact(name: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def cast_exact(name: str, array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """`array` as `dtype`. An integer that does not fit is an error, not a wrap; floats round, as the target does."""
     if array.dtype == dtype:
         return array
@@ -35,13 +35,43 @@ _ORT_TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
     "tensor(float16)": "float16",
-    "tensor(bool)": "bool",
     "tensor(string)": "object",
+}
+#: What ONNX Runtime hands to numpy as raw bits of the same width.
+_ML_TYPES = {
+    "tensor(bfloat16)": "bfloat16",
+    "tensor(float8e4m3fn)": "float8_e4m3fn",
+    "tensor(float8e5m2)": "float8_e5m2",
 }
 
 
-def _ort_dtype(text: str) -> np.dtype:
+def ort_dtype(text: str) -> np.dtype[Any]:
+    """The numpy dtype of a type as ONNX Runtime writes it: `tensor(int64)`."""
+    if text in _ML_TYPES:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, _ML_TYPES[text]))
     return np.dtype(_ORT_TYPES.get(text) or text.removeprefix("tensor(").removesuffix(")"))
+
+
+def feed_value(array: np.ndarray[Any, Any]) -> Any:
+    """An `OrtValue` over an array, without a copy; also of dtypes that numpy has from ml_dtypes."""
+    import onnxruntime as ort
+
+    if array.dtype.kind == "V" or array.dtype.name in _ML_TYPES.values():
+        import onnx
+
+        number = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+        bits = np.ascontiguousarray(array).view(f"uint{array.dtype.itemsize * 8}").reshape(array.shape)
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, number)
+    return ort.OrtValue.ortvalue_from_numpy(array)
+
+
+def fetch_value(value: Any) -> np.ndarray[Any, Any]:
+    """The array of an `OrtValue`."""
+    dtype = ort_dtype(value.data_type())
+    array: np.ndarray[Any, Any] = np.asarray(value.numpy())
+    return array.view(dtype).reshape(array.shape) if array.dtype != dtype and array.dtype.kind in "uiV" else array
 
 
 class OrtRunner(BaseRunner):  # type: ignore[misc]
@@ -62,7 +92,7 @@ class OrtRunner(BaseRunner):  # type: ignore[misc]
             metadata.add(name, dtype=dtype, shape=None)
         return metadata
 
-    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def infer_impl(self, feed_dict: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         feeds = {i.name: cast_exact(i.name, feed_dict[i.name], _ort_dtype(i.type)) for i in self._session.get_inputs()}
         names = list(self._interface.outputs)
         values = self._session.run(names, feeds)
@@ -96,7 +126,7 @@ class ReferenceRunner(BaseRunner):  # type: ignore[misc]
             metadata.add(name, dtype=dtype, shape=None)
         return metadata
 
-    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def infer_impl(self, feed_dict: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         names = list(self._interface.outputs)
         values = self._evaluator.run(names, dict(feed_dict))
         return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}

@@ -1,0 +1,142 @@
+"""The `onnx.backend` interface: compile, read the network back, run it on the CPU.
+
+What runs is the TensorRT network as it was emitted, so a wrong emitter gives a wrong answer; no engine is built
+unless asked for, since no engine runs on a CPU.
+
+    import trtc.backend
+    outputs = trtc.backend.run_model(onnx.load("model.onnx"), [x])
+"""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportIncompatibleMethodOverride=false, reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend as _Backend
+from onnx.backend.base import BackendRep, Device, DeviceType, namedtupledict
+
+from trtc import ir, targets
+from trtc.driver.compile import PreparedModel, prepare_module
+from trtc.engine.lower import Lowered, lower
+from trtc.evaluate import session
+from trtc.verify.interface import Interface
+from trtc.verify.runners import cast_exact, feed_value, fetch_value, ort_dtype
+
+if TYPE_CHECKING:
+    from trtc.driver.spec import Triple
+
+__all__ = ["Backend", "Compiled", "prepare", "run_model", "run_node", "supports_device"]
+
+
+class Compiled(BackendRep):
+    """A compiled model that answers with the names and dtypes of the original."""
+
+    def __init__(self, lowered: Lowered, interface: Interface, plan: bytes | None) -> None:
+        self.interface = interface
+        self.layers = lowered.emission.layers
+        self.bindings = lowered.emission.bindings
+        self.plan = plan
+        """The bytes of the engine when `build=True`, else None."""
+        # By a file: a protobuf in memory ends at 2 GB, and its weights would be there twice.
+        with tempfile.TemporaryDirectory(prefix="trtc-backend-") as folder:
+            path = Path(folder) / "network.onnx"
+            ir.save(lowered.read(), path)
+            self._session = session(path)
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Outputs in the order of the model, as a namedtuple. `inputs`: arrays in order, or a dict by name."""
+        if isinstance(inputs, Mapping):
+            feeds = dict(inputs)
+        else:
+            given = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
+            feeds = dict(zip(self.interface.inputs, given, strict=False))
+        ready = {
+            i.name: feed_value(cast_exact(i.name, np.asarray(feeds[i.name]), ort_dtype(i.type)))
+            for i in self._session.get_inputs()
+        }
+        names = list(self.interface.outputs)
+        values = self._session.run_with_ort_values(names, ready)
+        answers = [cast_exact(n, fetch_value(v), self.interface.outputs[n]) for n, v in zip(names, values, strict=True)]
+        return namedtupledict("Outputs", names)(*answers)
+
+
+class Backend(_Backend):
+    """See the module."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether the model compiles."""
+        from trtc.diagnostics import DiagnosticError
+
+        try:
+            cls.prepare(model, device, **kwargs)
+        except DiagnosticError:
+            return False
+        return True
+
+    @classmethod
+    def prepare(
+        cls,
+        model: onnx.ModelProto,
+        device: str = "CPU",
+        *,
+        target: str | None = None,
+        dim: Mapping[str, str | int | Triple] | None = None,
+        build: bool = False,
+        **kwargs: Any,
+    ) -> Compiled:
+        """Compile a model in memory with the standard pipeline.
+
+        `dim` gives symbolic dims a range (needed only with `build=True`, which also builds the engine).
+
+        Raises:
+            DiagnosticError: what is wrong with the model, or cannot be emitted.
+        """
+        chosen = targets.choose(target)
+        prepared: PreparedModel = prepare_module(ir.load_proto(model), dim)
+        lowered = lower(prepared.module, chosen)
+        plan = prepared.build(lowered) if build else None
+        return Compiled(lowered, prepared.interface, plan)
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """Compile and run once."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """Compile and run one node on arrays; the opset is `opset_version` (default: the newest trtc knows)."""
+        arrays = [np.asarray(a) for a in inputs]
+        names = [name for name in node.input if name]
+        infos = [
+            onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), list(a.shape))
+            for n, a in zip(names, arrays, strict=True)
+        ]
+        outs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        opset = onnx.helper.make_opsetid(node.domain, int(kwargs.pop("opset_version", ir.OPSET)))
+        graph = onnx.helper.make_graph([node], "node", infos, outs)
+        model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=ir.IR_VERSION)
+        return cls.prepare(model, device, **kwargs).run(arrays)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """The CPU only: this backend runs the network that was emitted, not an engine."""
+        return Device(device).type == DeviceType.CPU
+
+
+prepare = Backend.prepare
+run_model = Backend.run_model
+run_node = Backend.run_node
+supports_device = Backend.supports_device

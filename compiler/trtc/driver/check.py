@@ -1,0 +1,70 @@
+"""`check`: everything that can be found without building."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trtc import lang
+from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status
+from trtc.driver.library import vocabulary
+from trtc.driver.spec import Triple, spec_for
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """What was looked at, what could not be, and what is wrong."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    checked: tuple[str, ...]
+    not_checked: tuple[str, ...] = ()
+
+
+def check(
+    path: str | Path,
+    *,
+    set: Mapping[str, object] | None = None,
+    dim: Mapping[str, str | int | Triple] | None = None,
+    target: str | None = None,
+) -> CheckOutcome:
+    """Check a spec or a bare model as far as this machine allows. Raises nothing for a user's mistake."""
+    source = Path(path)
+    warnings: list[Diagnostic] = []
+    checked: list[str] = []
+    try:
+        if source.suffix == ".trtspec":
+            overrides = {k: str(v) for k, v in (set or {}).items()}
+            _, found = lang.check_file(source, vocabulary(), overrides=overrides)
+            if exit_status(found):
+                return CheckOutcome(tuple(found), ("the spec",))
+            warnings += found
+            checked.append("the spec")
+        spec = spec_for(source, set=set, dim=dim, target=target)
+        if source.suffix == ".trtspec" and not spec.model.exists():
+            note = f"the model: {spec.model.name} does not exist yet"
+            return CheckOutcome(tuple(warnings), tuple(checked), (note,))
+        from trtc.driver.compile import optimize, prepare
+
+        prepared = prepare(spec)
+        checked.append("the model")
+        outcome = optimize(prepared)
+        warnings += outcome.warnings
+        checked.append("the pipeline")
+        missing = _emission(prepared.module, spec.target.name if spec.target is not None else None, checked)
+        return CheckOutcome(tuple(warnings), tuple(checked), missing)
+    except DiagnosticError as error:
+        return CheckOutcome((*warnings, *error.diagnostics), tuple(checked))
+
+
+def _emission(module: object, target: str | None, checked: list[str]) -> tuple[str, ...]:
+    """What the target cannot emit, raised; a target that is not here leaves that unchecked."""
+    from trtc import emit, targets
+
+    try:
+        loaded = targets.choose(target)
+    except DiagnosticError as error:
+        return (f"emission: {error.diagnostics[0].message}",)
+    emit.require(module, loaded)  # type: ignore[arg-type]
+    checked.append(f"emission for {loaded.name} {loaded.version}")
+    return ()
