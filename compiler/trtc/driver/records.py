@@ -58,7 +58,7 @@ def build_record(
     remarks: Sequence[Remark],
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    """What is not the same twice, or too long for a manifest: times, sizes, measured errors, remarks, TensorRT's log."""
+    """What is not the same twice, or too long for a manifest: times, sizes, measured errors, remarks, log."""
     return {
         "engine": {"bytes": result.plan_bytes, "sha256": deploy.sha256(engine)},
         "seconds": {name: round(value, 4) for name, value in seconds.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -120,10 +121,8 @@ class Worker:
     def _close_stdin(self) -> None:
         # The worker reads its end of the pipe while it builds: its closing is the wish to stop.
         if self._child.stdin is not None and not self._child.stdin.closed:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 self._child.stdin.close()
-            except BrokenPipeError:
-                pass
 
     def _death(self) -> Diagnostic:
         status = self._child.wait()
@@ -151,7 +150,7 @@ class Worker:
 
 
 class LocalWorker:
-    """The same interface in this process: for tests that plant faults, and for callers that emit thousands of models."""
+    """The same interface in this process: for tests that plant faults, and callers with thousands of models."""
 
     def __enter__(self) -> LocalWorker:
         return self

@@ -62,7 +62,7 @@ class Verify:
         except DiagnosticError as error:
             raise DiagnosticError(
                 Diagnostic(
-                    "T0520",
+                    "T0503",
                     f"the pass `{record.name}` left a graph that is not valid",
                     notes=tuple(d.message for d in error.diagnostics[:3]),
                     help="this is a fault of the pass; leave it out of the pipeline and report it",
@@ -93,7 +93,7 @@ def run(
     """Run `steps` on `module`, in place.
 
     Raises:
-        DiagnosticError: T0501 an `expect` does not hold, T0520 a pass broke the IR, or what a pass raises.
+        DiagnosticError: T0501 an `expect` does not hold, T0503 a pass broke the IR, or what a pass raises.
     """
     outcome = Outcome()
     _run(module, steps, passes, context, instruments, outcome)

@@ -15,28 +15,9 @@ if TYPE_CHECKING:
 
 #: Operators that hand on the values of their first input, or of every input, one by one.
 _CARRIES_FIRST = frozenset(
-    [
-        "Identity",
-        "Reshape",
-        "Squeeze",
-        "Unsqueeze",
-        "Flatten",
-        "Transpose",
-        "Expand",
-        "Tile",
-        "Slice",
-        "Split",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-        "Pad",
-        "Dropout",
-        "ReduceMax",
-        "ReduceMin",
-        "DepthToSpace",
-        "SpaceToDepth",
-        "Trilu",
-    ]
+    ("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Split")
+    + ("Gather", "GatherElements", "GatherND", "Pad", "Dropout", "ReduceMax", "ReduceMin", "Trilu")
+    + ("DepthToSpace", "SpaceToDepth")
 )
 _CARRIES_ALL = frozenset(["Concat"])
 

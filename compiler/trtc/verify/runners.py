@@ -93,11 +93,14 @@ class OrtRunner(BaseRunner):  # type: ignore[misc]
         return metadata
 
     def infer_impl(self, feed_dict: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-        feeds = {i.name: cast_exact(i.name, feed_dict[i.name], _ort_dtype(i.type)) for i in self._session.get_inputs()}
+        feeds = {
+            i.name: feed_value(cast_exact(i.name, feed_dict[i.name], ort_dtype(i.type)))
+            for i in self._session.get_inputs()
+        }
         names = list(self._interface.outputs)
-        values = self._session.run(names, feeds)
+        values = self._session.run_with_ort_values(names, feeds)
         return {
-            name: cast_exact(name, np.asarray(value), self._interface.outputs[name])
+            name: cast_exact(name, fetch_value(value), self._interface.outputs[name])
             for name, value in zip(names, values, strict=True)
         }
 
