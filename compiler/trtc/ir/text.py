@@ -150,7 +150,8 @@ class _Writer:
         word = tensor_type(tensor).split("[")[0]
         if tensor.dtype.name not in _EVERYWHERE and not parser_reads(f"{word}[1] w = {{1}}"):
             self._problem(f"the type {word}, which the installed onnx does not read from text", name)
-        if has_subnormals(tensor) and not parser_reads(f"{word}[1] w = {{1e-45}}"):
+        tiny = "4e-320" if tensor.dtype in (oir.DataType.DOUBLE, oir.DataType.COMPLEX128) else "1e-45"
+        if has_subnormals(tensor) and not parser_reads(f"{word}[1] w = {{{tiny}}}"):
             self._problem("subnormal numbers, which the installed onnx does not read from text", name)
 
     def _type(self, kind: oir.TypeProtocol | None, shape: oir.Shape | None, name: str | None) -> str:
