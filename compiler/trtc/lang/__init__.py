@@ -1,0 +1,67 @@
+"""The .trtspec language: text in, a resolved `Spec` or diagnostics out. Knows no other room than diagnostics."""
+
+from trtc.lang.arguments import parse_dim_argument
+from trtc.lang.check_interface import DTYPES
+from trtc.lang.checker import check_text, for_model, load, loads
+from trtc.lang.parser import parse
+from trtc.lang.spec import (
+    Arithmetic,
+    Checkpoint,
+    Condition,
+    Count,
+    Expect,
+    Fixpoint,
+    PassCall,
+    Profile,
+    Random,
+    Spec,
+    Step,
+    Target,
+    TensorSpec,
+    Term,
+    Tolerance,
+    Verify,
+)
+from trtc.lang.vocabulary import (
+    BuilderField,
+    Option,
+    PassSignature,
+    TargetSignature,
+    ValueType,
+    Vocabulary,
+)
+from trtc.lang.writer import InputDims, write_spec
+
+__all__ = [
+    "DTYPES",
+    "Arithmetic",
+    "BuilderField",
+    "Checkpoint",
+    "Condition",
+    "Count",
+    "Expect",
+    "Fixpoint",
+    "InputDims",
+    "Option",
+    "PassCall",
+    "PassSignature",
+    "Profile",
+    "Random",
+    "Spec",
+    "Step",
+    "Target",
+    "TargetSignature",
+    "TensorSpec",
+    "Term",
+    "Tolerance",
+    "ValueType",
+    "Verify",
+    "Vocabulary",
+    "check_text",
+    "for_model",
+    "load",
+    "loads",
+    "parse",
+    "parse_dim_argument",
+    "write_spec",
+]

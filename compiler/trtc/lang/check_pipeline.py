@@ -1,0 +1,261 @@
+"""Pipelines: calls of passes with typed options, named pipelines expanded in place, expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trtc.diagnostics import Label, Span
+from trtc.lang import spec, syntax
+from trtc.lang.libraries import Definition, Libraries, Unit
+from trtc.lang.report import Report, did_you_mean
+from trtc.lang.values import Evaluator, Scope, Value, Wanted
+from trtc.lang.vocabulary import Option, PassSignature, Vocabulary
+
+DEFAULT_LIMIT = 8
+_MAX_LIMIT = 1000
+_MAX_STEPS = 10_000
+
+
+class PipelineChecker:
+    """Turns the steps of a pipeline into those of a `Spec`."""
+
+    def __init__(self, vocabulary: Vocabulary, libraries: Libraries, report: Report, rules: set[str]) -> None:
+        self.vocabulary = vocabulary
+        self.libraries = libraries
+        self.report = report
+        self.rules = rules
+        self._calls: list[tuple[Definition, Span]] = []
+        self._made = 0
+
+    def steps(self, steps: Sequence[syntax.Step], unit: Unit, scope: Scope) -> tuple[spec.Step, ...]:
+        made: list[spec.Step] = []
+        for step in steps:
+            self._made += 1
+            if self._made > _MAX_STEPS:
+                self.report.error("T0221", f"the pipeline has more than {_MAX_STEPS} steps", step.span)
+                break
+            if isinstance(step, syntax.Call):
+                made += self._call(step, unit, scope)
+            elif isinstance(step, syntax.Fixpoint):
+                made.append(self._fixpoint(step, unit, scope))
+            elif isinstance(step, syntax.Expect):
+                made.append(self._expect(step, unit, scope))
+            elif isinstance(step, syntax.Checkpoint):
+                made += self._checkpoint(step, scope)
+            else:
+                self.report.not_built(
+                    "`apply`", step.span, help="the passes of this version are listed by `trtc passes`"
+                )
+        return tuple(made)
+
+    def standard(self, unit: Unit) -> tuple[spec.Step, ...]:
+        """What runs where no pipeline is written: `standard()`."""
+        definition = unit.visible.get("standard") or self.libraries.standard("standard")
+        return self._expand(definition, {}, None) if definition is not None else ()
+
+    def define(self, definition: Definition) -> None:
+        """Checks a pipeline as if it were called with its defaults."""
+        self._expand(definition, {}, None)
+
+    # ---- steps
+
+    def _call(self, call: syntax.Call, unit: Unit, scope: Scope) -> tuple[spec.Step, ...]:
+        name = call.callee.text
+        signature = self.vocabulary.passes.get(name)
+        if signature is not None:
+            return (spec.PassCall(name, self._options(call, signature, scope), call.span),)
+        definition = unit.visible.get(name) or self.libraries.standard(name)
+        if definition is not None:
+            return self._called(call, definition, scope)
+        if f"pass.{name}" in self.vocabulary.not_built:
+            self.report.not_built(f"the pass `{name}`", call.callee.span)
+            return ()
+        known = [*self.vocabulary.passes, *unit.visible, *self.libraries.standard_names()]
+        self.report.error(
+            "T0203",
+            f"unknown pass or pipeline `{name}`",
+            call.callee.span,
+            help=did_you_mean(name, known, "passes and pipelines"),
+        )
+        return ()
+
+    def _options(self, call: syntax.Call, signature: PassSignature, scope: Scope) -> dict[str, Any]:
+        known = {o.name: o for o in signature.options}
+        evaluator = Evaluator(self.report, scope)
+        options: dict[str, Any] = {}
+        for name, expression in self._named(call.arguments, call.callee.text, list(known)).items():
+            option: Option = known[name.text]
+            wanted = Wanted(f"`{name.text}` of `{signature.name}`", option.type, option.choices, option.min, option.max)
+            value = evaluator.take(expression, wanted)
+            if value is not None:
+                options[name.text] = value
+        return options
+
+    def _named(
+        self, arguments: Sequence[syntax.Argument], owner: str, known: Sequence[str]
+    ) -> dict[syntax.Name, syntax.Expression]:
+        """Arguments by name; unknown, doubled and nameless ones are reported and left out."""
+        found: dict[str, syntax.Name] = {}
+        values: dict[syntax.Name, syntax.Expression] = {}
+        for argument in arguments:
+            name = argument.name
+            if name is None:
+                example = f"`{known[0]} = {argument.span.text}`" if len(known) == 1 else "`name = value`"
+                help = f"write {example}" if known else f"`{owner}` has no options"
+                if len(known) > 1:
+                    help = f"write {example} with one of {', '.join(f'`{k}`' for k in known)}"
+                self.report.error("T0204", f"options of `{owner}` are given by name", argument.span, help=help)
+            elif name.text in found:
+                self.report.duplicate(f"`{name.text}` is given", name.span, found[name.text].span)
+            elif name.text not in known:
+                help = did_you_mean(name.text, known, "options") if known else f"`{owner}` has no options"
+                self.report.error("T0204", f"`{owner}` has no option `{name.text}`", name.span, help=help)
+            else:
+                found[name.text] = name
+                values[name] = argument.value
+        return values
+
+    def _fixpoint(self, step: syntax.Fixpoint, unit: Unit, scope: Scope) -> spec.Fixpoint:
+        limit = DEFAULT_LIMIT
+        wanted = Wanted("`limit` of `fixpoint`", "int", min=1, max=_MAX_LIMIT)
+        for expression in self._named(step.arguments, "fixpoint", ["limit"]).values():
+            limit = Evaluator(self.report, scope).take(expression, wanted) or DEFAULT_LIMIT
+        return spec.Fixpoint(limit, self.steps(step.steps, unit, scope), step.span)
+
+    def _checkpoint(self, step: syntax.Checkpoint, scope: Scope) -> tuple[spec.Step, ...]:
+        if len(step.arguments) != 1 or step.arguments[0].name is not None:
+            self.report.error("T0204", 'a checkpoint takes its name: `checkpoint("fused")`', step.span)
+            return ()
+        wanted = Wanted("the name of a checkpoint", "string")
+        name = Evaluator(self.report, scope).take(step.arguments[0].value, wanted)
+        return (spec.Checkpoint(name, step.span),) if name is not None else ()
+
+    # ---- named pipelines
+
+    def _called(self, call: syntax.Call, definition: Definition, scope: Scope) -> tuple[spec.Step, ...]:
+        known = [p.name.text for p in definition.declaration.parameters if p.name is not None]
+        named = self._named(call.arguments, call.callee.text, known)
+        given = {name.text: expression for name, expression in named.items()}
+        evaluator = Evaluator(self.report, scope)
+        values = {name: evaluator.evaluate(expression) for name, expression in given.items()}
+        return self._expand(definition, values, call.callee.span)
+
+    def _expand(
+        self, definition: Definition, given: Mapping[str, Value | None], span: Span | None
+    ) -> tuple[spec.Step, ...]:
+        at = next((i for i, (d, _) in enumerate(self._calls) if d is definition), None)
+        where = span or definition.name.span
+        if at is not None:
+            chain = tuple(Label(s, "by way of this call") for _, s in self._calls[at + 1 :])
+            name = definition.name.text
+            self.report.error("T0221", f"pipeline `{name}` calls itself", where, labels=chain)
+            return ()
+        unit = definition.unit
+        scope = self._bind(definition, given)
+        self._calls.append((definition, where))
+        made = self.steps(definition.declaration.steps, unit, scope)
+        self._calls.pop()
+        return made
+
+    def _bind(self, definition: Definition, given: Mapping[str, Value | None]) -> Scope:
+        """The scope inside a pipeline: each parameter has the type of its default."""
+        scope = definition.unit.scope.inner({})
+        owner = definition.name.text
+        for parameter in definition.declaration.parameters:
+            if parameter.name is None:
+                self.report.error(
+                    "T0204",
+                    f"a parameter of pipeline `{owner}` needs a name and a default: `name = value`",
+                    parameter.span,
+                )
+                continue
+            name = parameter.name.text
+            default = Evaluator(self.report, scope).evaluate(parameter.value)
+            value = given.get(name, default)
+            if name in given and value is not None and default is not None:
+                value = self._typed(value, default, f"`{name}` of `{owner}`")
+            if value is None:
+                scope.broken.add(name)
+            else:
+                scope.params[name] = value
+        return scope
+
+    def _typed(self, value: Value, default: Value, what: str) -> Value | None:
+        if default.type == "list" or value.type == default.type:
+            if value.type == default.type:
+                return value
+            self.report.error("T0205", f"{what} must be a list, found {value.describe()}", value.span)
+            return None
+        wanted: Any = default.type
+        converted = Evaluator(self.report, Scope()).convert(value, Wanted(what, wanted))
+        return None if converted is None else Value(converted, default.type, value.span)
+
+    # ---- expect
+
+    def _expect(self, step: syntax.Expect, unit: Unit, scope: Scope) -> spec.Expect:
+        conditions: list[spec.Condition] = []
+        for condition in step.conditions:
+            left = self._term(condition.left, scope)
+            right = self._term(condition.right, scope)
+            if left is not None and right is not None:
+                text = " ".join(condition.span.text.split())
+                conditions.append(spec.Condition(left, condition.operator, right, text, condition.span))
+        if not step.conditions:
+            self.report.error(
+                "T0218", "`expect` without a condition", step.span, help="write `expect(count(Conv) == 0)`"
+            )
+        return spec.Expect(tuple(conditions), step.span)
+
+    def _term(self, expression: syntax.Expression, scope: Scope) -> spec.Term | None:
+        if isinstance(expression, syntax.Call):
+            return self._count(expression)
+        if isinstance(expression, syntax.Binary) and expression.operator != "/":
+            left, right = self._term(expression.left, scope), self._term(expression.right, scope)
+            if left is None or right is None:
+                return None
+            term = spec.Arithmetic(expression.operator, left, right)
+            constant = isinstance(left, int) and isinstance(right, int)
+            return spec.evaluate(term, lambda _: 0) if constant else term
+        if isinstance(expression, syntax.Reference) and expression.text not in scope.params:
+            self._unknown_term(expression, scope)
+            return None
+        return Evaluator(self.report, scope).take(expression, Wanted("what is compared", "int"))
+
+    def _count(self, call: syntax.Call) -> spec.Count | None:
+        operators = self.vocabulary.operators
+        argument = call.arguments[0].value if len(call.arguments) == 1 else None
+        if call.callee.text != "count":
+            self.report.error(
+                "T0218",
+                f"`{call.callee.text}(…)` cannot be compared",
+                call.callee.span,
+                help="`count(Conv)` is the number of Conv nodes in the graph",
+            )
+            return None
+        if not isinstance(argument, syntax.Reference) or call.arguments[0].name is not None:
+            self.report.error("T0218", "`count` takes the name of one operator: `count(Conv)`", call.span)
+            return None
+        domain, _, op_type = argument.text.rpartition(".")
+        if not domain and operators and op_type not in operators:
+            self.report.error(
+                "T0218",
+                f"`{op_type}` is not an ONNX operator",
+                argument.span,
+                help=did_you_mean(op_type, operators, "operators")
+                if did_you_mean(op_type, operators, "").startswith("did")
+                else "operators of other domains are written with theirs: `count(com.microsoft.FusedMatMul)`",
+            )
+            return None
+        return spec.Count(op_type, domain)
+
+    def _unknown_term(self, name: syntax.Reference, scope: Scope) -> None:
+        if name.text in self.rules or name.text in scope.broken:
+            return  # its declaration was refused already
+        if name.text in self.vocabulary.operators:
+            help = f"to count nodes write `count({name.text})`"
+        elif name.text in self.vocabulary.passes:
+            help = "a pass cannot be counted: expect what it leaves, such as `count(Conv) == 0`"
+        else:
+            help = did_you_mean(name.text, scope.params, "parameters")
+        self.report.error("T0207", f"unknown name `{name.text}`", name.span, help=help)
