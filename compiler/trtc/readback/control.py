@@ -20,8 +20,9 @@ _INT64 = oir.DataType.INT64
 ReadUnits = Callable[[Sequence[Unit]], None]
 
 
-def _fresh(scope: Scope, base: str, dtype: oir.DataType | None) -> oir.Value:
-    value = oir.Value(name=scope.unique(base))
+def _fresh(scope: Scope, base: str, dtype: oir.DataType | None, shape: Sequence[int] = ()) -> oir.Value:
+    """An input of a loop body; ONNX Runtime wants its shape, in which -1 is unknown."""
+    value = oir.Value(name=scope.unique(base), shape=oir.Shape([int(d) if d >= 0 else None for d in shape]))
     if dtype is not None:
         value.type = oir.TensorType(dtype)
     return value
@@ -78,7 +79,10 @@ def loop(scope: Scope, unit: Loop, made: Plan, read: ReadUnits) -> None:
     stacked = [layer for layer in unit.outputs if layer.handle.kind.name != "LAST_VALUE"]
     iteration = _fresh(scope, f"{unit.name}/iteration", _INT64)
     going = _fresh(scope, f"{unit.name}/condition", _BOOL)
-    states = [_fresh(scope, layer.name, value.dtype) for layer, value in zip(unit.recurrences, initial, strict=True)]
+    states = [
+        _fresh(scope, layer.name, value.dtype, layer.outputs[0].shape)
+        for layer, value in zip(unit.recurrences, initial, strict=True)
+    ]
     with scope.body() as nodes:
         _enter(scope, unit, states, unit.iterators, iteration, trips)
         read(made.bodies[unit].units)

@@ -7,8 +7,9 @@ from __future__ import annotations
 import onnx_ir as oir
 
 from trtc.readback.layers import Layer, refuse
+from trtc.readback.quantizing import rounded
 from trtc.readback.scope import Scope
-from trtc.readback.types import is_integer
+from trtc.readback.types import carried, is_integer, tensor_type
 
 _BOOL = oir.DataType.BOOL
 _FLOAT = oir.DataType.FLOAT
@@ -146,8 +147,10 @@ def select(scope: Scope, layer: Layer) -> None:
 
 
 def cast(scope: Scope, layer: Layer) -> None:
-    """To the type of the output tensor: toward zero for integers, x != 0 for bool."""
-    scope.bind(layer, scope.input(layer, 0))
+    """To the type of the output tensor: toward zero for integers, x != 0 for bool; rounded for narrow floats."""
+    source, target = (tensor_type(tensors[0]) for tensors in (layer.inputs, layer.outputs))
+    x = scope.input(layer, 0)
+    scope.bind(layer, x if source == target or carried(target) == target else rounded(scope, layer, x, target))
 
 
 def nothing(scope: Scope, layer: Layer) -> None:

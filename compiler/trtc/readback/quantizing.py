@@ -1,4 +1,7 @@
-"""Quantize and dequantize layers. There is no zero point: q = round(x / scale) in the range of the type."""
+"""Quantize and dequantize layers: q = round(x / scale) in the range of the type.
+
+TensorRT builds no zero point but zero; one that is there all the same is read as ONNX has it.
+"""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -20,21 +23,25 @@ _RANGES = {oir.DataType.INT8: (-128, 127), oir.DataType.INT4: (-8, 7)}
 
 def quantize(scope: Scope, layer: Layer) -> None:
     """Halves go to the even neighbour; values beyond the range go to its ends."""
-    dtype = tensor_type(layer.outputs[0])
     x = scope.cast(scope.input(layer, 0), _FLOAT)
-    ratio = scope.op("Div", x, _scale(scope, layer, x))
+    ratio = scope.op("Div", x, _scale(scope, layer, 1, x))
+    if layer.input(2) is not None:
+        ratio = scope.op("Add", scope.op("Round", ratio), _scale(scope, layer, 2, x))
+    scope.bind(layer, rounded(scope, layer, ratio, tensor_type(layer.outputs[0])))
+
+
+def rounded(scope: Scope, layer: Layer, x: oir.Value, dtype: oir.DataType) -> oir.Value:
+    """`x` on the numbers of a narrow type, in the type that carries it."""
+    x = scope.cast(x, _FLOAT)
     if dtype in _RANGES:
         low, high = _RANGES[dtype]
-        out = scope.op("Clip", scope.op("Round", ratio), scope.floats(low), scope.floats(high))
-        out = scope.cast(out, oir.DataType.INT8)
-    elif dtype == _FP8:
-        narrow = scope.op("Cast", ratio, dtype=_FP8, to=int(_FP8), saturate=1)
-        out = scope.cast(narrow, _FLOAT)
-    elif dtype == oir.DataType.FLOAT4E2M1:
-        out = _to_fp4(scope, ratio)
-    else:
-        raise refuse(layer, "T0953", f"quantizes to {dtype.name}, which has no reading")
-    scope.bind(layer, out)
+        out = scope.op("Clip", scope.op("Round", x), scope.floats(low), scope.floats(high))
+        return scope.cast(out, oir.DataType.INT8)
+    if dtype == _FP8:
+        return scope.cast(scope.op("Cast", x, dtype=_FP8, to=int(_FP8), saturate=1), _FLOAT)
+    if dtype == oir.DataType.FLOAT4E2M1:
+        return _to_fp4(scope, x)
+    raise refuse(layer, "T0953", f"rounds to {dtype.name}, which has no reading")
 
 
 def _to_fp4(scope: Scope, x: oir.Value) -> oir.Value:
@@ -51,13 +58,18 @@ def _to_fp4(scope: Scope, x: oir.Value) -> oir.Value:
 
 def dequantize(scope: Scope, layer: Layer) -> None:
     x = scope.cast(scope.input(layer, 0), _FLOAT)
-    scope.bind(layer, scope.op("Mul", x, _scale(scope, layer, x)))
+    if layer.input(2) is not None:
+        x = scope.op("Sub", x, _scale(scope, layer, 2, x))
+    scope.bind(layer, scope.op("Mul", x, _scale(scope, layer, 1, x)))
 
 
-def _scale(scope: Scope, layer: Layer, x: oir.Value) -> oir.Value:
-    """The scale as float32, to broadcast against `x`: one number, one per index of an axis, or one per block."""
-    scale = scope.cast(scope.input(layer, 1), _FLOAT)
-    data, shape = tuple(layer.inputs[0].shape), tuple(layer.inputs[1].shape)
+def _scale(scope: Scope, layer: Layer, position: int, x: oir.Value) -> oir.Value:
+    """Scale (input 1) or zero point (input 2) as float32, to broadcast against `x`.
+
+    One number, one per index of an axis, or one per block.
+    """
+    scale = scope.cast(scope.input(layer, position), _FLOAT)
+    data, shape = tuple(layer.inputs[0].shape), tuple(layer.inputs[position].shape)
     if all(d == 1 for d in shape):
         return scope.reshape(scale) if len(shape) != len(data) else scale
     if len(shape) == 1 and len(data) != 1:

@@ -127,8 +127,11 @@ class Scope:
         dtypes: Sequence[oir.DataType | None],
         **attributes: Any,
     ) -> list[oir.Value]:
-        """A node with an output for each of `dtypes`."""
+        """A node with an output for each of `dtypes`; absent inputs at the end are left out."""
         assert self.layer is not None
+        inputs = list(inputs)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
         base = self.layer.name
         outputs = [oir.Value(name=self.unique(f"{base}/{op_type}")) for _ in dtypes]
         for output, dtype in zip(outputs, dtypes, strict=True):

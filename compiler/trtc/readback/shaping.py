@@ -100,7 +100,7 @@ def reverse_sequence(scope: Scope, layer: Layer) -> None:
     rank = len(layer.inputs[0].shape)
     # ONNX has the two as the first two axes.
     order = [batch, time, *(i for i in range(rank) if i not in (batch, time))]
-    x = transpose(scope, scope.input(layer, 0), order)
+    x = transpose(scope, scope.wide_input(layer, 0), order)
     lengths = scope.cast(scope.input(layer, 1), _INT64)
     out = scope.op("ReverseSequence", x, lengths, batch_axis=0, time_axis=1)
     scope.bind(layer, transpose(scope, out, [order.index(i) for i in range(rank)]))

@@ -69,25 +69,37 @@ def slicing(scope: Scope, layer: Layer) -> None:
 
 def _sliced(scope: Scope, layer: Layer, shape: tuple[int, ...]) -> list[_Axis]:
     handle = layer.handle
+    rank = len(shape)
     static = getattr(handle, "axes", None)
     if layer.input(5) is not None:
-        static = scope.known(layer.input(5))
-        if static is None:
-            raise refuse(layer, "T0953", "has axes that are not constant")
-    axes = range(len(shape)) if static is None else [int(a) % len(shape) for a in static]
-    start = _each(scope, layer, 1, handle.start, len(axes))
-    size = _each(scope, layer, 2, handle.shape, len(axes))
-    stride = _each(scope, layer, 3, handle.stride, len(axes))
-    return [_Axis(axis, shape[axis], start[i], size[i], stride[i]) for i, axis in enumerate(axes)]
+        given = scope.integers(layer, 5, None)
+        if isinstance(given, oir.Value):
+            return _sliced_at(scope, layer, shape, given)
+        static = given
+    axes = list(range(rank)) if static is None else [int(a) % rank for a in static]
+    rows: list[list[int] | list[oir.Value]] = []
+    for index, parameter in ((1, handle.start), (2, handle.shape), (3, handle.stride)):
+        value = scope.integers(layer, index, parameter)
+        rows.append(value if isinstance(value, list) else _elements(scope, value, len(axes)))
+    return [_Axis(axis, shape[axis], *parts) for axis, *parts in zip(axes, *rows, strict=True)]
 
 
-def _each(
-    scope: Scope, layer: Layer, index: int, static: Sequence[int] | None, count: int
-) -> list[int] | list[oir.Value]:
-    given = scope.integers(layer, index, static)
-    if isinstance(given, list):
-        return given
-    return [scope.op("Gather", given, scope.scalar(i, _INT64), axis=0) for i in range(count)]
+def _sliced_at(scope: Scope, layer: Layer, shape: tuple[int, ...], axes: oir.Value) -> list[_Axis]:
+    """Axes known only when the network runs: parameters of every axis, those of the given ones put in their places."""
+    handle, rank = layer.handle, len(shape)
+    axes = scope.op("Mod", axes, scope.scalar(rank, _INT64))
+    defaults = (scope.ints(*[0] * rank), scope.dims(scope.input(layer, 0)), scope.ints(*[1] * rank))
+    rows: list[list[oir.Value]] = []
+    for index, parameter in ((1, handle.start), (2, handle.shape), (3, handle.stride)):
+        value = scope.integers(layer, index, parameter)
+        value = scope.ints(*value) if isinstance(value, list) else value
+        full = scope.op("ScatterElements", defaults[index - 1], axes, value, axis=0)
+        rows.append(_elements(scope, full, rank))
+    return [_Axis(axis, shape[axis], *parts) for axis, *parts in zip(range(rank), *rows, strict=True)]
+
+
+def _elements(scope: Scope, values: oir.Value, count: int) -> list[oir.Value]:
+    return [scope.op("Gather", values, scope.scalar(i, _INT64), axis=0) for i in range(count)]
 
 
 def _fill(scope: Scope, layer: Layer) -> oir.Value:
