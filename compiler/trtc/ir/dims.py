@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from math import gcd
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 MAX_TERMS: Final = 64
 """An expression of more monomials becomes an unknown of its own: dims stay cheap whatever a model does."""
@@ -92,8 +92,11 @@ class Expr:
     def __repr__(self) -> str:
         return text(self)
 
-    def __reduce__(self) -> object:
-        raise TypeError("a dim cannot be pickled or copied: it is equal by identity only")
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a dim cannot be pickled: it is equal by identity only")
 
 
 Dim: TypeAlias = int | Expr
@@ -293,10 +296,10 @@ class _Reversed(tuple[str, ...]):
     __slots__ = ()
 
     def __lt__(self, other: tuple[str, ...]) -> bool:
-        return tuple.__gt__(self, other)
+        return tuple(other) < tuple(self)
 
     def __gt__(self, other: tuple[str, ...]) -> bool:
-        return tuple.__lt__(self, other)
+        return tuple(other) > tuple(self)
 
 
 def _grade(monomial: Monomial) -> tuple[int, _Reversed]:

@@ -5,7 +5,7 @@ Shapes that a file declares for inner values and outputs are never trusted. One 
 a rule is a small function from an `Op` to facts.
 """
 
-from trtc.ir.infer import (  # the rules register themselves  # noqa: F401
+from trtc.ir.infer import (
     control,
     elementwise,
     generate,
@@ -25,4 +25,34 @@ from trtc.ir.infer.op import RULES, Op, rule, show
 from trtc.ir.infer.sources import input_fact
 from trtc.ir.infer.walk import fact, infer_all, infer_node
 
-__all__ = ["MAX_VALUE", "RULES", "UNKNOWN", "Fact", "Op", "fact", "infer_all", "infer_node", "input_fact", "rule", "show"]
+FAMILIES = (
+    control,
+    elementwise,
+    generate,
+    image,
+    indexing,
+    layout,
+    linear,
+    normalization,
+    recurrent,
+    reduction,
+    sequences,
+    text,
+    windows,
+)
+"""The modules whose rules are registered by importing them."""
+
+__all__ = [
+    "FAMILIES",
+    "MAX_VALUE",
+    "RULES",
+    "UNKNOWN",
+    "Fact",
+    "Op",
+    "fact",
+    "infer_all",
+    "infer_node",
+    "input_fact",
+    "rule",
+    "show",
+]

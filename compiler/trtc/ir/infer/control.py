@@ -178,7 +178,5 @@ def sequence_map(op: Op) -> list[Fact]:
     body = op.graph("body")
     if len(body.inputs) != len(op.facts) or len(body.outputs) != op.outputs:
         op.fail("T0620", f"the body of {op.label} has {len(body.inputs)} inputs and {len(body.outputs)} outputs")
-    given = [
-        Fact(fact.dtype, fresh_unknowns(op, fact.shape)) if fact.kind == "sequence" else fact for fact in op.facts
-    ]
+    given = [Fact(fact.dtype, fresh_unknowns(op, fact.shape)) if fact.kind == "sequence" else fact for fact in op.facts]
     return [Fact(fact.dtype, fact.shape, kind="sequence") for fact in infer_graph(op.host, body, given)]

@@ -16,11 +16,17 @@ from trtc.ir.infer.values import FLOATS, INTEGERS, elementwise, fit, realwise, s
 BOOL = oir.DataType.BOOL
 
 
-@rule(
-    *("Acos Acosh Asin Asinh Atan Atanh BitwiseNot Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish").split(),
-    *("Hardmax LeakyRelu Log LogSoftmax Mish Reciprocal Relu Selu Shrink Sigmoid Sin Sinh").split(),
-    *("Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu").split(),
+# fmt: off
+_SAME = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Celu", "Cos", "Cosh", "Elu",
+    "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "LeakyRelu", "Log", "LogSoftmax",
+    "Mish", "Reciprocal", "Relu", "Selu", "Shrink", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus",
+    "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
 )
+# fmt: on
+
+
+@rule(*_SAME)
 def same(op: Op) -> Fact:
     fact = op.fact(0)
     if op.node.op_type in ("Softmax", "LogSoftmax", "Hardmax") and fact.shape is not None:
@@ -94,7 +100,7 @@ def _c_mod(a: Dim, b: Dim) -> Dim | None:
 
 def _mod(a: Dim, b: Dim) -> Dim | None:
     low, _ = dims.bounds(b)
-    return dims.mod(a, b) if isinstance(b, int) and b != 0 or (low is not None and low > 0) else None
+    return dims.mod(a, b) if (isinstance(b, int) and b != 0) or (low is not None and low > 0) else None
 
 
 _BINARY: dict[str, Callable[[Dim, Dim], Dim | None]] = {
@@ -170,8 +176,12 @@ def left_dtype(op: Op) -> Fact:
     shape = broadcast(op, [op.shape(0), op.shape(1)])
     value = None
     base, exponent = op.fact(0), op.number(1)
+
+    def power(a: Dim) -> Dim:
+        return dims.product([a] * (exponent or 0))
+
     if op.node.op_type == "Pow" and base.value is not None and exponent is not None and 0 <= exponent <= 4:
-        value = fit(base.dtype, elementwise(lambda a: dims.product([a] * exponent), [base], shape))
+        value = fit(base.dtype, elementwise(power, [base], shape))
     return Fact(op.dtype(0), shape, value)
 
 
@@ -225,24 +235,36 @@ def compare(op: Op) -> Fact:
     return Fact(BOOL, shape, elementwise(_COMPARE[op.node.op_type], op.facts, shape))
 
 
-def _logic(name: str, a: Dim, b: Dim) -> Dim | None:
-    if not isinstance(a, int) or not isinstance(b, int):
-        return None
-    return int(bool(a and b) if name == "And" else bool(a or b) if name == "Or" else bool(a) != bool(b))
+def _decided(decide: Callable[[bool, bool], bool]) -> Callable[[Dim, Dim], Dim | None]:
+    def logic(a: Dim, b: Dim) -> Dim | None:
+        return int(decide(bool(a), bool(b))) if isinstance(a, int) and isinstance(b, int) else None
+
+    return logic
+
+
+_LOGIC: dict[str, Callable[[Dim, Dim], Dim | None]] = {
+    "And": _decided(lambda a, b: a and b),
+    "Or": _decided(lambda a, b: a or b),
+    "Xor": _decided(lambda a, b: a != b),
+}
+
+
+def _not(a: Dim) -> Dim | None:
+    return 1 - a if isinstance(a, int) else None
 
 
 @rule("And", "Or", "Xor", inputs=2)
 def logic(op: Op) -> Fact:
     _require(op, BOOL, 0, 1)
     shape, name = broadcast(op, [op.shape(0), op.shape(1)]), op.node.op_type
-    return Fact(BOOL, shape, elementwise(lambda a, b: _logic(name, a, b), op.facts, shape))
+    return Fact(BOOL, shape, elementwise(_LOGIC[name], op.facts, shape))
 
 
 @rule("Not")
 def negation(op: Op) -> Fact:
     _require(op, BOOL, 0)
     fact = op.fact(0)
-    return Fact(BOOL, fact.shape, elementwise(lambda a: 1 - a if isinstance(a, int) else None, [fact], fact.shape))
+    return Fact(BOOL, fact.shape, elementwise(_not, [fact], fact.shape))
 
 
 def _require(op: Op, dtype: oir.DataType, *ats: int) -> None:

@@ -88,7 +88,7 @@ def range_(op: Op) -> Fact:
         return Fact(dtype, (size,), value)
     arrays = [op.array(at) for at in range(3)]
     if all(a is not None and a.size == 1 for a in arrays):
-        first, last, by = (a.reshape(())[()] for a in arrays if a is not None)
+        first, last, by = (a.ravel()[0] for a in arrays if a is not None)
         if by == 0:
             op.fail("T0619", f"{op.label} has a step of 0")
         return Fact(dtype, (max(0, math.ceil(float(last - first) / float(by))),))

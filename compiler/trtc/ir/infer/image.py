@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir as oir
 
@@ -39,7 +41,7 @@ def resize(op: Op) -> Fact:
         size = x[axis]
         if scales is not None and isinstance(size, int):
             # ONNX Runtime and the reference multiply in float32 and cut.
-            out[axis] = int(np.floor(np.float32(size) * np.float32(scales[at])))
+            out[axis] = math.floor(float(np.float32(size) * np.float32(float(scales[at]))))
         elif scales is not None and scales[at] == 1:
             out[axis] = size
         elif real is not None and at < len(real):
@@ -58,7 +60,7 @@ def _keep_ratio(x: Shape, out: list[Dim], axes: list[int], sizes: Shape, policy:
         return
     scale = (min if policy == "not_larger" else max)(b / a for a, b in known)
     for axis, (size, _) in zip(axes, known, strict=True):
-        out[axis] = int(np.floor(size * scale + 0.5))
+        out[axis] = math.floor(size * scale + 0.5)
 
 
 @rule("GridSample", inputs=2)

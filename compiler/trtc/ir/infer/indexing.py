@@ -123,7 +123,7 @@ def _padded(op: Op, fact: Fact, shape: Shape, pads: Shape) -> Fact:
         return Fact(fact.dtype, shape)
     fill = op.value(2) if op.has(2) else (0,)
     before, after = pads
-    if fill is None or not isinstance(before, int) or not isinstance(after, int) or before < 0 or after < 0:
+    if fill is None or before < 0 or after < 0:
         return Fact(fact.dtype, shape)
     if not small(shape):
         return Fact(fact.dtype, shape)
@@ -154,7 +154,7 @@ def gather(op: Op) -> Fact:
         value = None if fact.value is None else tuple(fact.value[p] for p in places)
         real = None if fact.real is None else tuple(fact.real[p] for p in places)
         return Fact(fact.dtype, shape, value, real=real)
-    index = np.array(places, dtype=np.int64).reshape([int(d) for d in where if isinstance(d, int)])
+    index = np.reshape(np.array(places, dtype=np.int64), [d for d in where if isinstance(d, int)])
     return moved(fact, shape, lambda a: np.take(a, index, axis=axis))
 
 

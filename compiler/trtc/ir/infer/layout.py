@@ -171,8 +171,10 @@ def transpose(op: Op) -> Fact:
     if perm is None:
         perm = tuple(range(len(x)))[::-1]
     if sorted(perm) != list(range(len(x))):
-        op.fail("T0622", f"perm {list(perm)} of {op.label} is no permutation of {len(x)} axes", f"input {show_shape(x)}")
-    return moved(fact, tuple(x[i] for i in perm), lambda a: a.transpose(perm))
+        op.fail(
+            "T0622", f"perm {list(perm)} of {op.label} is no permutation of {len(x)} axes", f"input {show_shape(x)}"
+        )
+    return moved(fact, tuple(x[i] for i in perm), lambda a: np.transpose(a, perm))
 
 
 # Joining, cutting, repeating
@@ -198,7 +200,7 @@ def concat(op: Op) -> Fact:
                 op.fail(
                     "T0616",
                     f"inputs of {op.label} differ on axis {at}",
-                    f"{show_shape(known[0])} and {show_shape(shape)}: only axis {axis}, where they are joined, may differ",
+                    f"{show_shape(known[0])} and {show_shape(shape)}: only axis {axis} may differ",
                 )
             if isinstance(d, int):
                 out[at] = d

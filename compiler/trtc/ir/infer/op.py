@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import onnx_ir as oir
@@ -85,7 +86,7 @@ class Op:
         shape, value = fact.shape, self.node.inputs[at] if at < len(self.node.inputs) else None
         if shape is None or value is None or not static(shape):
             return None
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         if count > limit:
             return None
         prefix = getattr(self.host, "prefix", "")
@@ -226,7 +227,7 @@ class Op:
 _DATA_TYPES = frozenset(int(t) for t in oir.DataType)
 
 
-def static(shape: Sequence[Dim]) -> bool:
+def static(shape: Sequence[Dim]) -> TypeGuard[tuple[int, ...]]:
     """Whether all are numbers."""
     return all(isinstance(d, int) for d in shape)
 

@@ -27,7 +27,7 @@ def recurrent(op: Op) -> list[Fact]:
 
 @rule("Attention", inputs=3)
 def attention(op: Op) -> list[Fact]:
-    """q [batch, heads, seq, head] or [batch, seq, heads*head]; k and v likewise; past k and v [batch, heads, past, head]."""
+    """q [batch, heads, seq, head] or [batch, seq, heads*head]; k and v likewise; past [batch, heads, past, head]."""
     q, k, v = op.shape(0), op.shape(1), op.shape(2)
     dtype, key_dtype, value_dtype = op.dtype(0), op.dtype(1), op.dtype(2)
     for at in range(3):

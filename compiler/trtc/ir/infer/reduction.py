@@ -13,10 +13,15 @@ from trtc.ir.infer.values import fit
 INT64 = oir.DataType.INT64
 
 
-@rule(
-    *("ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd").split(),
-    *("ReduceSum ReduceSumSquare").split(),
+# fmt: off
+_REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare",
 )
+# fmt: on
+
+
+@rule(*_REDUCTIONS)
 def reduction(op: Op) -> Fact:
     fact, keep = op.fact(0), bool(op.int("keepdims", 1))
     x = fact.shape
@@ -86,8 +91,9 @@ def topk(op: Op) -> list[Fact]:
     axis = op.axis("axis", len(x), -1)
     assert axis is not None
     size: Dim = op.unknown(axis) if k is None or len(k) != 1 or dims.is_signed(k[0]) else k[0]
-    if isinstance(size, int) and isinstance(x[axis], int) and not 0 <= size <= x[axis]:
-        op.fail("T0619", f"{op.label} takes {size} of {dims.text(x[axis])} elements")
+    most = x[axis]
+    if isinstance(size, int) and isinstance(most, int) and not 0 <= size <= most:
+        op.fail("T0619", f"{op.label} takes {size} of {most} elements")
     shape: Shape = (*x[:axis], size, *x[axis + 1 :])
     return [Fact(op.dtype(0), shape), Fact(INT64, shape)]
 

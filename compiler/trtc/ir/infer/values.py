@@ -28,9 +28,7 @@ INTEGERS = frozenset(
         oir.DataType.BOOL,
     }
 )
-FLOATS = frozenset(
-    {oir.DataType.FLOAT, oir.DataType.DOUBLE, oir.DataType.FLOAT16, oir.DataType.BFLOAT16}
-)
+FLOATS = frozenset({oir.DataType.FLOAT, oir.DataType.DOUBLE, oir.DataType.FLOAT16, oir.DataType.BFLOAT16})
 _EXACT = frozenset({oir.DataType.FLOAT, oir.DataType.DOUBLE})
 
 
@@ -57,9 +55,9 @@ def from_array(dtype: oir.DataType, array: np.ndarray[Any, Any]) -> Fact:
     if array.size > MAX_VALUE:
         return Fact(dtype, shape)
     if dtype in INTEGERS:
-        return Fact(dtype, shape, tuple(int(x) for x in array.reshape(-1).tolist()))
+        return Fact(dtype, shape, tuple(int(x) for x in array.ravel().tolist()))
     if dtype in _EXACT and array.size <= 16:
-        return Fact(dtype, shape, real=_ratios(array.reshape(-1).tolist()))
+        return Fact(dtype, shape, real=_ratios(array.ravel().tolist()))
     return Fact(dtype, shape)
 
 
@@ -74,15 +72,13 @@ def _ratios(numbers: list[float]) -> tuple[Ratio, ...] | None:
     return tuple(out)
 
 
-def moved(
-    fact: Fact, shape: Shape | None, move: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
-) -> Fact:
+def moved(fact: Fact, shape: Shape | None, move: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Fact:
     """A fact of `shape` whose elements are those of `fact`, at the places to which `move` takes them."""
     if (fact.value is None and fact.real is None) or not small(shape) or fact.shape is None:
         return Fact(fact.dtype, shape)
     size = len(fact.value if fact.value is not None else fact.real or ())
-    order = move(np.arange(size).reshape([int(d) for d in fact.shape if isinstance(d, int)]))  # pyright: ignore[reportUnknownArgumentType]
-    at: list[int] = order.reshape(-1).tolist()
+    order = move(np.reshape(np.arange(size), [d for d in fact.shape if isinstance(d, int)]))
+    at: list[int] = order.ravel().tolist()
     return Fact(fact.dtype, shape, picked(fact.value, at), real=picked(fact.real, at))
 
 
@@ -94,18 +90,16 @@ def spread(elements: tuple[T, ...], old: Shape, new: Shape) -> tuple[T, ...] | N
     """Elements of a tensor broadcast from one static shape to another."""
     if old == new:
         return elements
-    if not small(new) or not static(old):
+    if not small(new) or not static(old) or not static(new):
         return None
     if len(elements) == 1:
         return elements * (count(new) or 0)
-    source = np.arange(len(elements)).reshape(old)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownMemberType, reportUnknownVariableType]
-    order: list[int] = np.broadcast_to(source, new).reshape(-1).tolist()  # pyright: ignore
+    source = np.reshape(np.arange(len(elements)), tuple(old))
+    order: list[int] = np.broadcast_to(source, tuple(new)).ravel().tolist()
     return tuple(elements[i] for i in order)
 
 
-def elementwise(
-    op: Callable[..., Dim | None], facts: Sequence[Fact], shape: Shape | None
-) -> tuple[Dim, ...] | None:
+def elementwise(op: Callable[..., Dim | None], facts: Sequence[Fact], shape: Shape | None) -> tuple[Dim, ...] | None:
     """`op` over the elements of integer facts, broadcast; None when one result is not known."""
     if not small(shape) or shape is None:
         return None
@@ -126,9 +120,7 @@ def elementwise(
     return tuple(out)
 
 
-def realwise(
-    op: Callable[..., Ratio | None], facts: Sequence[Fact], shape: Shape | None
-) -> tuple[Ratio, ...] | None:
+def realwise(op: Callable[..., Ratio | None], facts: Sequence[Fact], shape: Shape | None) -> tuple[Ratio, ...] | None:
     """`op` over the elements of float facts, broadcast; None when one result is not known exactly."""
     if not small(shape) or shape is None:
         return None
@@ -194,7 +186,7 @@ _RANGES = {
 
 def fit(dtype: oir.DataType | None, value: tuple[Dim, ...] | None) -> tuple[Dim, ...] | None:
     """The value unless a number in it overflows its dtype: what then happens is not followed."""
-    if value is None or dtype not in _RANGES:
+    if value is None or dtype is None or dtype not in _RANGES:
         return None
     low, high = _RANGES[dtype]
     return value if all(not isinstance(d, int) or low <= d <= high for d in value) else None
