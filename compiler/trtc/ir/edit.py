@@ -65,8 +65,10 @@ def constant(
         tensor.name = name
     else:
         # The tensor is another value's too, and a file names an initializer by its tensor.
-        tensor = oir.Tensor(array.numpy(), dtype=array.dtype, shape=oir.Shape(array.shape), name=name)
-    value = oir.Value(name=name, shape=oir.Shape(tensor.shape), type=oir.TensorType(tensor.dtype), const_value=tensor)
+        tensor = oir.Tensor(array.numpy(), dtype=array.dtype, shape=oir.Shape(array.shape.numpy()), name=name)
+    value = oir.Value(
+        name=name, shape=oir.Shape(tensor.shape.numpy()), type=oir.TensorType(tensor.dtype), const_value=tensor
+    )
     owner.register_initializer(value)
     return value
 
