@@ -1,0 +1,38 @@
+"""IR to `INetworkDefinition`: one module per operator family, one small function per operator.
+
+Layer names are node names (`conv1`, or `conv1/crop` for a further layer of the node); `ILayer.metadata` says which
+nodes of the original model and which rule a layer comes from.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trtc.emit.check import Finding, check, report
+    from trtc.emit.emission import Binding, Emission, LayerRecord
+    from trtc.emit.network import emit
+    from trtc.emit.registry import operators
+
+_HOMES = {
+    "Binding": "emission",
+    "Emission": "emission",
+    "Finding": "check",
+    "LayerRecord": "emission",
+    "check": "check",
+    "emit": "network",
+    "operators": "registry",
+    "report": "check",
+}
+
+__all__ = ["Binding", "Emission", "Finding", "LayerRecord", "check", "emit", "operators", "report"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

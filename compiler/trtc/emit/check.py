@@ -1,0 +1,124 @@
+"""Everything in a module that cannot be emitted for a target, found before the first layer is added."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as oir
+
+from trtc.diagnostics import Diagnostic, plural
+from trtc.emit.facts import Facts, Refusal, refuse
+from trtc.emit.registry import Operator, table
+from trtc.ir.module import Module
+from trtc.targets import Target
+
+#: TensorRT's `Dims` has room for this many.
+_MAX_RANK = 8
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A node that cannot be emitted: why, and the way out."""
+
+    node: str
+    op: str
+    domain: str
+    reason: str
+    help: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"node": self.node, "op": self.op, "domain": self.domain, "reason": self.reason, "help": self.help}
+
+
+def check(module: Module, target: Target) -> list[Finding]:
+    """One finding per node that cannot be emitted, in graph order. Adds nothing to any network."""
+    facts = Facts(module, target.capabilities)
+    known = table()
+    findings: list[Finding] = []
+    for value in module.graph.inputs:
+        try:
+            _check_value(facts, value, "network input")
+        except Refusal as found:
+            findings.append(Finding(value.name or "", "input", "", found.reason, found.help))
+    for node in module.graph:
+        try:
+            _check_node(facts, node, known.get((node.domain, node.op_type)), target)
+        except Refusal as found:
+            findings.append(Finding(node.name or "", node.op_type, node.domain, found.reason, found.help))
+    return findings
+
+
+def report(findings: list[Finding], target: Target, file: str | None = None) -> Diagnostic:
+    """All findings as the one diagnostic T0701, counted by operator and reason."""
+    groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[finding.domain, finding.op, finding.reason].append(finding)
+    notes: list[str] = []
+    helps: list[str] = []
+    for (domain, op, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        name = f"{domain}.{op}" if domain else op
+        shown = ", ".join(f"`{m.node}`" for m in members[:_NAMED])
+        more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+        notes.append(f"{name} ×{len(members)}: {reason}\n  at {shown}{more}")
+        for member in members[:1]:
+            if member.help is not None and (line := f"{name}: {member.help}") not in helps:
+                helps.append(line)
+    operators = Counter(f.op for f in findings)
+    return Diagnostic(
+        "T0701",
+        f"{plural(len(findings), 'node')} cannot be built by {target.name} {target.version} "
+        f"({', '.join(f'{op} ×{n}' for op, n in operators.most_common(6))}{', …' if len(operators) > 6 else ''})",
+        file=file,
+        notes=tuple(notes),
+        help="\n".join(helps) or None,
+        data={"target": target.name, "findings": [f.to_json() for f in findings]},
+    )
+
+
+def _check_node(facts: Facts, node: oir.Node, operator: Operator | None, target: Target) -> None:
+    if operator is None:
+        _no_operator(node, target)
+    assert operator is not None
+    typed = range(len(node.inputs)) if operator.typed is None else operator.typed
+    for at, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        if at in typed:
+            dtype = facts.dtype(value)
+            if dtype not in operator.types:
+                allowed = ", ".join(sorted(t.name.lower() for t in operator.types))
+                refuse(f"`{value.name}` is {dtype.name.lower()}; this is built for {allowed}")
+        if facts.array(value) is None:
+            _check_value(facts, value, "input")
+    for value in node.outputs:
+        if value.uses() or value.is_graph_output():
+            _check_value(facts, value, "output")
+    if operator.check is not None:
+        operator.check(facts, node)
+
+
+def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
+    if value.type is not None and not isinstance(value.type, oir.TensorType):
+        refuse(f"{what} `{value.name}` is not a tensor")
+    dtype = facts.dtype(value)
+    if facts.carrier(dtype) is None:
+        refuse(f"{what} `{value.name}` is {dtype.name.lower()}, which this TensorRT has no tensors of")
+    rank = facts.rank(value)
+    if rank > _MAX_RANK:
+        refuse(f"{what} `{value.name}` has rank {rank}; TensorRT's limit is {_MAX_RANK}")
+
+
+def _no_operator(node: oir.Node, target: Target) -> None:
+    if node.op_type in ("If", "Loop", "Scan"):
+        refuse("control flow is not built yet", "fold the condition or unroll the loop where it is known")
+    if node.domain:
+        refuse(
+            f"an operator of the domain `{node.domain}`, which has no body",
+            "replace it by ONNX operators with a rewrite",
+        )
+    refuse(f"no layer of {target.name} for this operator is known to trtc", "replace it with a rewrite")

@@ -1,0 +1,56 @@
+"""What emission hands over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An input or output of the network.
+
+    `model_dtype` is the ONNX name of the model's type (`INT64`), `engine_dtype` the name of TensorRT's (`INT32`):
+    they say the same thing in two vocabularies unless `differs`. `shape` is text: numbers and names of dims.
+    """
+
+    name: str
+    is_input: bool
+    model_dtype: str
+    engine_dtype: str
+    shape: tuple[str, ...]
+    differs: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "input": self.is_input,
+            "model_dtype": self.model_dtype,
+            "engine_dtype": self.engine_dtype,
+            "shape": list(self.shape),
+            "differs": self.differs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """A layer of the network, and the nodes of the original model that it comes from."""
+
+    name: str
+    type: str
+    node: str
+    op: str
+    origins: tuple[str, ...]
+    rule: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A filled network. `keepalive` owns the memory of the weights: drop it only after the engine is built."""
+
+    network: Any = field(repr=False)
+    bindings: tuple[Binding, ...]
+    layers: tuple[LayerRecord, ...]
+    notes: tuple[str, ...]
+    """Remarks: what the engine holds otherwise than the model."""
+    keepalive: list[Any] = field(repr=False)

@@ -1,0 +1,150 @@
+"""A whole module into an empty network."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as oir
+
+from trtc.diagnostics import DiagnosticError
+from trtc.emit.check import check, report
+from trtc.emit.emission import Binding, Emission
+from trtc.emit.facts import Refusal
+from trtc.emit.registry import table
+from trtc.emit.scope import Scope
+from trtc.emit.shaping import Unknown
+from trtc.ir import dims
+from trtc.ir.module import Module
+from trtc.targets import Target
+
+
+def emit(module: Module, target: Target, network: Any, log: Any | None = None) -> Emission:
+    """Fill `network` (empty, from `target.network(builder)`) with the graph of `module`.
+
+    Calls of functions are inlined first, in place. `log` is `target.logger`.
+
+    Raises:
+        DiagnosticError: T0701 nodes that cannot be emitted, all of them, before a layer is added; T0702 TensorRT
+            refused a layer; T0703 it refused a property; T0704 the network is not what the IR says; T0705 a value
+            that cannot be held; T0706 TensorRT refused an input or output.
+    """
+    _inline(module)
+    file = str(module.path) if module.path is not None else None
+    findings = check(module, target)
+    if findings:
+        raise DiagnosticError(report(findings, target, file))
+    scope = Scope(module, target, network, log if log is not None else target.logger)
+    bindings = [_input(scope, value) for value in module.graph.inputs]
+    operators = table()
+    for node in module.graph:
+        if not any(value.uses() or value.is_graph_output() for value in node.outputs):
+            continue
+        scope.begin(node)
+        _emit_node(scope, node, operators[node.domain, node.op_type].emit)
+    scope.begin(None)
+    marked: set[Any] = set()
+    bindings += [_output(scope, value, marked) for value in module.graph.outputs]
+    return Emission(
+        network,
+        tuple(bindings),
+        tuple(scope.records),
+        tuple(_difference(b) for b in bindings if b.differs),
+        scope.keepalive,
+    )
+
+
+def _inline(module: Module) -> None:
+    """Function bodies in place of their calls: the network API knows no functions."""
+    if not module.model.functions:
+        return
+    called = {(n.domain, n.op_type, n.overload) for n in module.nodes()}
+    if called & set(module.model.functions):
+        from onnx_ir.passes.common import InlinePass
+
+        InlinePass()(module.model)
+        for node in module.nodes():
+            if not node.name:
+                node.name = module.unique(node.op_type)
+
+
+def _emit_node(s: Scope, node: oir.Node, function: Any) -> None:
+    mark = s.log.mark()
+    try:
+        made = function(s, node)
+    except Refusal as found:
+        raise s.error("T0705", found.reason, found.help) from found
+    except Unknown as found:
+        raise s.error("T0704", f"the size {found} cannot be computed from the network's tensors") from found
+    except (TypeError, ValueError, RuntimeError) as found:
+        raise s.error("T0702", f"TensorRT refused a call: {str(found).strip().splitlines()[0]}") from found
+    outputs = made if isinstance(made, tuple) else (made,)
+    for value, tensor in zip(node.outputs, outputs, strict=False):
+        if tensor is None:
+            continue
+        s.bind(value, tensor)
+        if not value.is_graph_output() and value.name:
+            s.name(tensor, value.name)
+    if s.log.errors(mark):
+        raise s.error("T0702", "TensorRT reported an error")
+
+
+def _input(s: Scope, value: oir.Value) -> Binding:
+    shape = s.shape(value)
+    dtype = s.engine_type(value)
+    mark = s.log.mark()
+    wanted = tuple(d if isinstance(d, int) else -1 for d in shape)
+    tensor = s.net.add_input(value.name, s.type(dtype), wanted)
+    if tensor is None or s.log.errors(mark):
+        raise s.error("T0706", f"TensorRT refused the input `{value.name}`")
+    if s.caps.dimension_names:
+        for axis, dim in enumerate(shape):
+            if not isinstance(dim, int):
+                tensor.set_dimension_name(axis, dims.text(dim))
+    s.fixed.add(tensor)
+    s.bind(value, tensor)
+    return _binding(s, value, dtype, True)
+
+
+def _output(s: Scope, value: oir.Value, marked: set[Any]) -> Binding:
+    """An input, a constant, or a tensor that is an output already, gets an identity layer and so a name of its own."""
+    tensor = s.tensor(value)
+    mark = s.log.mark()
+    if tensor in s.fixed or tensor in marked or tensor in s.constants():
+        tensor = s.add(s.net.add_identity(tensor), f"output/{value.name}")
+    tensor.name = value.name
+    s.net.mark_output(tensor)
+    if s.log.errors(mark) or tensor.name != value.name:
+        raise s.error("T0706", f"TensorRT refused the output `{value.name}`")
+    marked.add(tensor)
+    return _binding(s, value, s.type_of(tensor), False)
+
+
+_SAME = {
+    "FLOAT": "FLOAT",
+    "FLOAT16": "HALF",
+    "BFLOAT16": "BF16",
+    "FLOAT8E4M3FN": "FP8",
+}
+
+
+def _binding(s: Scope, value: oir.Value, engine: str, is_input: bool) -> Binding:
+    model = s.dtype(value).name
+    return Binding(
+        name=value.name or "",
+        is_input=is_input,
+        model_dtype=model,
+        engine_dtype=engine,
+        shape=tuple(dims.text(d) for d in s.shape(value)),
+        differs=_SAME.get(model, model) != engine,
+    )
+
+
+def _difference(binding: Binding) -> str:
+    kind = "input" if binding.is_input else "output"
+    return (
+        f"{kind} `{binding.name}` is {binding.model_dtype.lower()} in the model and "
+        f"{binding.engine_dtype.lower()} in the engine: this TensorRT has no {binding.model_dtype.lower()}"
+    )

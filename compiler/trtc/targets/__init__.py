@@ -1,0 +1,24 @@
+"""TensorRT generations as data: which module to import, which layers, types and flags exist.
+
+The tables (`TARGETS`, `BUILDER_FIELDS`) import nothing. `load` imports a TensorRT; `probe` asks child processes.
+"""
+
+from trtc.targets.capabilities import Capabilities
+from trtc.targets.fields import BUILDER_FIELDS, TARGETS, Field, Option, TargetInfo, builder_fields
+from trtc.targets.target import Target, TargetStatus, choose, load, probe, status
+
+__all__ = [
+    "BUILDER_FIELDS",
+    "TARGETS",
+    "Capabilities",
+    "Field",
+    "Option",
+    "Target",
+    "TargetInfo",
+    "TargetStatus",
+    "builder_fields",
+    "choose",
+    "load",
+    "probe",
+    "status",
+]
