@@ -66,6 +66,7 @@ First steps:
   trtc compile model.trtspec        optimize, build, verify
   trtc compile model.onnx --dim batch=1..8..64
   trtc dump model.onnx -o model.svg look at the graph
+
 """
 
 

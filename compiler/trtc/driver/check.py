@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trtc import lang
 from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status
 from trtc.driver.library import vocabulary
 from trtc.driver.spec import Triple, spec_for
+from trtc.lang import checker
+
+if TYPE_CHECKING:
+    from trtc.ir.module import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ def check(
     try:
         if source.suffix == ".trtspec":
             overrides = {k: str(v) for k, v in (set or {}).items()}
-            _, found = lang.check_file(source, vocabulary(), overrides=overrides)
+            _, found = lang.check_text(checker.read_text(source), source, vocabulary(), overrides)
             if exit_status(found):
                 return CheckOutcome(tuple(found), ("the spec",))
             warnings += found
@@ -57,7 +62,7 @@ def check(
         return CheckOutcome((*warnings, *error.diagnostics), tuple(checked))
 
 
-def _emission(module: object, target: str | None, checked: list[str]) -> tuple[str, ...]:
+def _emission(module: Module, target: str | None, checked: list[str]) -> tuple[str, ...]:
     """What the target cannot emit, raised; a target that is not here leaves that unchecked."""
     from trtc import emit, targets
 
@@ -65,6 +70,8 @@ def _emission(module: object, target: str | None, checked: list[str]) -> tuple[s
         loaded = targets.choose(target)
     except DiagnosticError as error:
         return (f"emission: {error.diagnostics[0].message}",)
-    emit.require(module, loaded)  # type: ignore[arg-type]
+    findings = emit.check(module, loaded)
+    if findings:
+        raise DiagnosticError(emit.report(findings, loaded, str(module.path) if module.path is not None else None))
     checked.append(f"emission for {loaded.name} {loaded.version}")
     return ()

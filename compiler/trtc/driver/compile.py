@@ -149,7 +149,7 @@ def prepare_module(module: Module, dim: Mapping[str, str | int | Triple] | None 
     dims = {name: triple(name, value) for name, value in (dim or {}).items()}
     module.symbols.update({name: (low, high) for name, (low, _, high) in dims.items()})
     infer_all(module)
-    run_pipeline(module, lang.default_pipeline(vocabulary()))
+    run_pipeline(module, lang.for_model(Path("model.onnx"), vocabulary()).pipeline)
     return PreparedModel(module, interface, dims)
 
 

@@ -30,18 +30,15 @@ def write_first_spec(model: Path, output: Path | None = None) -> Path:
             )
         )
     module = ir.load(model)
-    dynamic: list[tuple[str, str, tuple[str, ...]]] = []
-    names: dict[str, None] = {}
-    for value in module.graph.inputs:
-        fact = module.fact(value)
-        shape = fact.shape or ()
-        found = {name for d in shape for name in dims.symbols(d)}
-        if found:
-            names.update(dict.fromkeys(sorted(found)))
-            dynamic.append((value.name or "", dtype_name(fact.dtype), tuple(dims.text(d) for d in shape)))
-    text = lang.write_spec(
-        Path(os.path.relpath(model.absolute(), path.absolute().parent)).as_posix(), list(names), dynamic
-    )
+    inputs = [
+        lang.InputDims(
+            value.name or "",
+            dtype_name(module.dtype(value)),
+            [d if isinstance(d, int) else dims.text(d) for d in module.shape(value) or ()],
+        )
+        for value in module.graph.inputs
+    ]
+    text = lang.write_spec(Path(os.path.relpath(model.absolute(), path.absolute().parent)).as_posix(), inputs)
     try:
         # "x": of two that run at once, one fails instead of overwriting.
         with path.open("x", encoding="utf-8") as file:

@@ -56,7 +56,7 @@ def spec_for(
                     help="write a spec: `trtc init MODEL`",
                 )
             )
-        spec = Spec.for_model(source, pipeline=lang.default_pipeline(vocabulary()))
+        spec = lang.for_model(source, vocabulary())
     triples = {name: triple(name, value) for name, value in (dim or {}).items()}
     if triples:
         spec = _with_dims(spec, triples)

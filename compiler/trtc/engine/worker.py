@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import resource
@@ -59,10 +60,10 @@ def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Ca
         target=target.name,
         version=target.version,
         bindings=tuple(binding.to_json() for binding in lowered.emission.bindings),
-        layers=tuple(layer.to_json() for layer in lowered.emission.layers),
+        layers=tuple(dataclasses.asdict(layer) for layer in lowered.emission.layers),
         seconds=seconds,
         log=tuple(message.text for message in target.logger.since(mark)),
-        remarks=tuple(remark.to_json() for remark in lowered.emission.remarks),
+        remarks=tuple({"kind": "analysis", "source": "emit", "message": note} for note in lowered.emission.notes),
         plan_bytes=plan_bytes,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )

@@ -84,9 +84,11 @@ class Scope:
     used: set[str] = field(default_factory=set[str])
     broken: set[str] = field(default_factory=set[str])
     """Parameters whose own value is in error: using them is not reported a second time."""
+    later: frozenset[str] = frozenset()
+    """Parameters that are declared in the file, further down perhaps."""
 
     def inner(self, params: Mapping[str, Value]) -> Scope:
-        return Scope({**self.params, **params}, self.used, self.broken - params.keys())
+        return Scope({**self.params, **params}, self.used, self.broken - params.keys(), self.later)
 
 
 class Evaluator:
@@ -170,8 +172,10 @@ class Evaluator:
 
     def unknown_name(self, value: Value) -> None:
         close = suggest(value.value, self.scope.params)
-        if close:
+        if close and value.value not in self.scope.later:
             help = f"did you mean `{close}`?"
+        elif value.value in self.scope.later:
+            help = f"`{value.value}` is declared further down: move its `param` up"
         elif value.value in ("True", "False"):
             help = f"write `{value.value.lower()}`"
         else:
@@ -218,6 +222,8 @@ class Evaluator:
 
     def _scalar(self, value: Value, wanted: Wanted) -> Any:
         kind, type = value.type, wanted.type
+        if type in ("string", "ident") and kind in ("int", "float") and str(value.value) in wanted.choices:
+            return str(value.value)  # a choice that reads as a number: `compute = [8.6]`
         if type in ("string", "ident") and (
             kind == "string" or (kind == "ident" and (wanted.choices or type == "ident"))
         ):

@@ -16,13 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from polygraphy.backend.base import BaseRunner
-from polygraphy.common import TensorMetadata
 
 from trtc.targets import TARGETS
-from trtc.verify.inputs import Point
 from trtc.verify.interface import Interface
-from trtc.verify.runners import cast_exact
+from trtc.verify.runners import PointRunner, cast_exact
 
 #: Exit status of the child when the machine cannot run the engine at all (no GPU, another compute capability).
 _CANNOT = 77
@@ -33,43 +30,30 @@ class CannotRun(Exception):
     """No GPU here loads this engine; the text says why."""
 
 
-class EngineRunner(BaseRunner):  # type: ignore[misc]
-    """An engine run in a child process, point by point in the order of `points`, with the dtypes of the original.
+class EngineRunner(PointRunner):
+    """An engine in a child process; Polygraphy's `TrtRunner` runs there. The profile is chosen by the shapes."""
 
-    The child runs every point when the runner is activated; profiles are chosen by the shapes of the point.
-    """
-
-    def __init__(self, plan: Path, target: str, points: Sequence[Point], interface: Interface) -> None:
-        super().__init__(name="engine")
+    def __init__(self, plan: Path, target: str, points: Any, interface: Interface) -> None:
+        super().__init__(points, interface, "engine")
         self._plan = plan
         self._target = target
-        self._points = points
-        self._interface = interface
-        self._answers: list[dict[str, np.ndarray]] = []
-        self._next = 0
+        self._answers: list[dict[str, np.ndarray[Any, Any]]] = []
 
     def activate_impl(self) -> None:
         """Run every point. Raises CannotRun. A second activation runs nothing again."""
         if not self._answers:
             self._answers = run_engine(self._plan, self._target, self._points)
-        self._next = 0
 
-    def get_input_metadata_impl(self) -> TensorMetadata:
-        metadata = TensorMetadata()
-        for name, dtype in self._interface.inputs.items():
-            metadata.add(name, dtype=dtype, shape=None)
-        return metadata
-
-    def infer_impl(self, feed_dict: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        answer = self._answers[self._next]
-        self._next += 1
-        return {name: cast_exact(name, answer[name], dtype) for name, dtype in self._interface.outputs.items()}
+    def answer(self, point: int) -> Mapping[str, np.ndarray[Any, Any]]:
+        return self._answers[point]
 
     def deactivate_impl(self) -> None:
-        self._next = 0
+        pass
 
 
-def run_engine(plan: Path, target: str, points: Sequence[Point]) -> list[dict[str, np.ndarray]]:
+def run_engine(
+    plan: Path, target: str, points: Sequence[Mapping[str, np.ndarray[Any, Any]]]
+) -> list[dict[str, np.ndarray[Any, Any]]]:
     """Outputs of an engine at every point, as the engine gives them (int32 where it has no int64).
 
     Raises:
@@ -80,7 +64,7 @@ def run_engine(plan: Path, target: str, points: Sequence[Point]) -> list[dict[st
         folder = Path(name)
         (folder / "engine").symlink_to(plan.resolve())
         for at, point in enumerate(points):
-            np.savez(folder / f"feeds_{at}.npz", **{f"a_{k}": v for k, v in point.feeds.items()})
+            np.savez(folder / f"feeds_{at}.npz", **{f"a_{k}": v for k, v in point.items()})
         (folder / "job.json").write_text(json.dumps({"module": TARGETS[target].module, "points": len(points)}))
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         if target == "tensorrt_rtx":
@@ -98,7 +82,7 @@ def run_engine(plan: Path, target: str, points: Sequence[Point]) -> list[dict[st
             raise CannotRun(last)
         if child.returncode != 0:
             raise RuntimeError(f"the process that ran the engine ended with status {child.returncode}: {last}")
-        answers: list[dict[str, np.ndarray]] = []
+        answers: list[dict[str, np.ndarray[Any, Any]]] = []
         for at in range(len(points)):
             with np.load(folder / f"outputs_{at}.npz") as data:
                 answers.append({key.removeprefix("a_"): data[key] for key in data.files})
@@ -142,7 +126,7 @@ def _numpy(dtype: Any) -> Any:
     return convert(dtype, "numpy") if convert is not None else dtype
 
 
-def _choose_profile(runner: Any, engine: Any, feeds: Mapping[str, np.ndarray]) -> None:
+def _choose_profile(runner: Any, engine: Any, feeds: Mapping[str, np.ndarray[Any, Any]]) -> None:
     for index in range(engine.num_optimization_profiles):
         for name, array in feeds.items():
             low, _, high = engine.get_tensor_profile_shape(name, index)

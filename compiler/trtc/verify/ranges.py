@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 #: Operators that hand on the values of their first input, or of every input, one by one.
 _CARRIES_FIRST = frozenset(
-    ("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Split")
-    + ("Gather", "GatherElements", "GatherND", "Pad", "Dropout", "ReduceMax", "ReduceMin", "Trilu")
-    + ("DepthToSpace", "SpaceToDepth")
+    """
+    DepthToSpace Dropout Expand Flatten Gather GatherElements GatherND Identity Pad ReduceMax ReduceMin Reshape Slice
+    SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze
+    """.split()  # noqa: SIM905
 )
 _CARRIES_ALL = frozenset(["Concat"])
 

@@ -61,12 +61,12 @@ class Verification:
         from trtc.verify.runners import OrtRunner, ReferenceRunner
 
         try:
-            self._outputs = self._run(OrtRunner(self.reference, self.interface, "original"), "original")
+            self._outputs = self._run(OrtRunner(self.reference, self.feeds(), self.interface, "original"))
             return
         except Exception as error:
             first = error
         try:
-            self._outputs = self._run(ReferenceRunner(self.reference, self.interface, "original"), "original")
+            self._outputs = self._run(ReferenceRunner(self.reference, self.feeds(), self.interface, "original"))
         except Exception as second:
             raise DiagnosticError(
                 Diagnostic(
@@ -88,29 +88,34 @@ class Verification:
         """Compare an ONNX model (the optimized graph, the network read back) with the original."""
         from trtc.verify.runners import OrtRunner
 
-        return self.check(rung, OrtRunner(candidate, self.interface, rung))
+        return self.check(rung, OrtRunner(candidate, self.feeds(), self.interface, rung))
 
     def check(self, rung: str, runner: Any) -> RungReport:
         """Compare what any Polygraphy runner answers with the original."""
         try:
-            results = self._run(runner, rung)
+            results = self._run(runner)
         except Exception as error:
             return RungReport(rung, "failed", f"it does not run: {_first_line(error)}")
         return self._compare(rung, results)
 
-    def _run(self, runner: Any, rung: str) -> Any:
+    def feeds(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        """The arrays of every point, those of frozen inputs included."""
+        frozen = {k: np.asarray(v, dtype=self.interface.inputs[k]) for k, v in self.frozen.items()}
+        return [{**point.feeds, **frozen} for point in self.points]
+
+    def _run(self, runner: Any) -> Any:
         from polygraphy.comparator import Comparator
         from polygraphy.logger import G_LOGGER
 
-        frozen = {k: np.asarray(v, dtype=self.interface.inputs[k]) for k, v in self.frozen.items()}
+        from trtc.verify.runners import POINT
 
-        def feeds() -> Any:
-            for point in self.points:
-                self.on_event(rung, point.label)
-                yield {**point.feeds, **frozen}
+        def numbers() -> Any:
+            for at, point in enumerate(self.points):
+                self.on_event(runner.name, point.label)
+                yield {POINT: np.array([at], dtype=np.int64)}
 
         with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
-            return Comparator.run([runner], data_loader=_Feeds(feeds))[0]
+            return Comparator.run([runner], data_loader=numbers())[0]
 
     def _compare(self, rung: str, results: Any) -> RungReport:
         from polygraphy.comparator import Comparator, RunResults
@@ -142,21 +147,11 @@ class Verification:
         return RungReport(rung, "failed", f"output `{comparison.output}` at {label}: {comparison.reason}", points)
 
 
-class _Feeds:
-    """A data loader that can be iterated once per runner."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Any:
-        return self._make()
-
-
 def engine_rung(proof: Verification, plan: Path, target: str) -> RungReport:
     """Run the engine in a child process; `not run` where no GPU here can load it."""
     from trtc.verify.engine_rung import CannotRun, EngineRunner
 
-    runner = EngineRunner(plan, target, proof.points, proof.interface)
+    runner = EngineRunner(plan, target, proof.feeds(), proof.interface)
     try:
         runner.activate_impl()
     except CannotRun as error:
