@@ -2,7 +2,7 @@
 
 from trtc.lang.arguments import parse_dim_argument
 from trtc.lang.check_interface import DTYPES
-from trtc.lang.checker import check_text, for_model, load, loads
+from trtc.lang.checker import check_text, for_model, load, loads, read_text
 from trtc.lang.parser import parse
 from trtc.lang.spec import (
     Arithmetic,
@@ -63,5 +63,6 @@ __all__ = [
     "loads",
     "parse",
     "parse_dim_argument",
+    "read_text",
     "write_spec",
 ]

@@ -89,8 +89,10 @@ class InterfaceChecker:
             )
         if name in _RESERVED:
             self.report.error("T0208", f"a dim cannot be called `{name}`", dim.name.span)
-        wanted = Wanted(f"the range of `{name}`", "int", min=0, max=MAX_DIM)
-        low, high = self.evaluator.take(dim.low, wanted), self.evaluator.take(dim.high, wanted)
+        low, high = (
+            self.evaluator.take(end, Wanted(f"the {which} size of `{name}`", "int", min=0, max=MAX_DIM))
+            for end, which in ((dim.low, "smallest"), (dim.high, "largest"))
+        )
         if low is None or high is None:
             self._broken.add(name)
         elif low > high:
@@ -178,7 +180,7 @@ class InterfaceChecker:
         return name
 
     def _fixed_dim(self, dim: syntax.Expression) -> int | None:
-        inner = next((r for r in _references(dim) if r.text in self.declared), None)
+        inner = next((r for r in _references(dim) if r.text in self.declared and r.text not in self.scope.params), None)
         if inner is not None:
             self.report.error(
                 "T0226",

@@ -26,6 +26,7 @@ class PipelineChecker:
         self.report = report
         self.rules = rules
         self._calls: list[tuple[Definition, Span]] = []
+        self._circles: set[frozenset[int]] = set()
         self._made = 0
 
     def steps(self, steps: Sequence[syntax.Step], unit: Unit, scope: Scope) -> tuple[spec.Step, ...]:
@@ -105,7 +106,12 @@ class PipelineChecker:
                 help = f"write {example}" if known else f"`{owner}` has no options"
                 if len(known) > 1:
                     help = f"write {example} with one of {', '.join(f'`{k}`' for k in known)}"
-                self.report.error("T0204", f"options of `{owner}` are given by name", argument.span, help=help)
+                message = (
+                    f"options of `{owner}` are given by name"
+                    if known
+                    else f"`{owner}` takes nothing in its parentheses"
+                )
+                self.report.error("T0204", message, argument.span, help=help if known else f"write `{owner}()`")
             elif name.text in found:
                 self.report.duplicate(f"`{name.text}` is given", name.span, found[name.text].span)
             elif name.text not in known:
@@ -147,14 +153,20 @@ class PipelineChecker:
         at = next((i for i, (d, _) in enumerate(self._calls) if d is definition), None)
         where = span or definition.name.span
         if at is not None:
+            circle = frozenset(id(d) for d, _ in self._calls[at:])
             chain = tuple(Label(s, "by way of this call") for _, s in self._calls[at + 1 :])
-            name = definition.name.text
-            self.report.error("T0221", f"pipeline `{name}` calls itself", where, labels=chain)
+            if circle not in self._circles:
+                self._circles.add(circle)
+                self.report.error("T0221", f"pipeline `{definition.name.text}` calls itself", where, labels=chain)
             return ()
         unit = definition.unit
         scope = self._bind(definition, given)
         self._calls.append((definition, where))
+        if span is not None:
+            self.report.calls.append(span)
         made = self.steps(definition.declaration.steps, unit, scope)
+        if span is not None:
+            self.report.calls.pop()
         self._calls.pop()
         return made
 

@@ -197,6 +197,7 @@ class _Checker:
     def _params(self, overrides: Mapping[str, str]) -> dict[str, Span]:
         """Evaluates the parameters in their order; returns where each is declared."""
         places: dict[str, Span] = {}
+        self.scope.later = frozenset(param.name.text for param in self._all(syntax.Param))
         for param in self._all(syntax.Param):
             name = param.name.text
             if name in places:

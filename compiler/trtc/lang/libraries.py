@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,7 +127,7 @@ class Libraries:
                 self.report.error("T0219", f'cannot read "{target.value}": {reason}', target.span)
                 return None
             self.files.append(path)
-            shown = str(Path(use.span.source.path).parent / target.value)
+            shown = os.path.normpath(Path(use.span.source.path).parent / target.value)
             self._units[key] = self._load(key, path, Source(shown, text), target.span)
         return self._units[key]
 

@@ -13,6 +13,8 @@ class Report:
     def __init__(self, main: str) -> None:
         self._main = main
         self._found: dict[tuple[str, str, str, int], Diagnostic] = {}
+        self.calls: list[Span] = []
+        """Calls of named pipelines that are being expanded: what goes wrong inside shows the innermost."""
 
     def add(self, diagnostic: Diagnostic) -> None:
         span = diagnostic.span
@@ -29,6 +31,8 @@ class Report:
         notes: tuple[str, ...] = (),
         help: str | None = None,
     ) -> None:
+        if self.calls and not labels and self.calls[-1] != span:
+            labels = (Label(self.calls[-1], "by this call"),)
         self.add(Diagnostic(code, message, span=span, labels=labels, notes=notes, help=help))
 
     def warning(self, code: str, message: str, span: Span, *, help: str | None = None) -> None:
@@ -47,7 +51,10 @@ class Report:
         return any(d.severity is Severity.ERROR for d in self._found.values())
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """By place: the spec itself first, then the files it uses, then the command line."""
+        """By place: the spec itself first, then the files it uses, then the command line.
+
+        Beside errors there are no warnings: most would only follow from them.
+        """
 
         def key(diagnostic: Diagnostic) -> tuple[int, str, int]:
             if diagnostic.span is None:
@@ -55,7 +62,8 @@ class Report:
             path = diagnostic.span.source.path
             return (0 if path == self._main else 2 if path.startswith("--") else 1, path, diagnostic.span.start)
 
-        return tuple(sorted(self._found.values(), key=key))
+        kept = [d for d in self._found.values() if d.severity is Severity.ERROR or not self.failed]
+        return tuple(sorted(kept, key=key))
 
 
 def did_you_mean(name: str, known: Iterable[str], plural: str) -> str:

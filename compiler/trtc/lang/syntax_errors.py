@@ -55,6 +55,7 @@ class _Site:
         self.declaration = max((s for s in self.starts if s < at), default=0)
         self.brackets = scanner.brackets(self.masked, self._first_open_context(), at)
         self._skip: tuple[int, int] | None = None
+        self._before: int | None = None
 
     def _first_open_context(self) -> int:
         # Brackets are counted from the last declaration that the parser knows to be complete, not from the last
@@ -75,6 +76,7 @@ class _Site:
         special = (
             self._odd_character()
             or self._swallowed_declaration()
+            or self._unfinished_declaration()
             or self._closing()
             or self._end_of_file()
             or self._unknown_declaration()
@@ -102,7 +104,10 @@ class _Site:
             return Diagnostic("T0104", f'strings are written in double quotes: `"…"`, not `{char}`', span=span)
         if char == ";":
             return Diagnostic(
-                "T0104", "`;` is not used here", span=span, help="what follows is simply written behind it"
+                "T0104",
+                "`;` is not used here",
+                span=span,
+                help="nothing stands between two declarations but a space or a new line",
             )
         if char == "$" or not self.unknown_character or not char:
             return None
@@ -146,6 +151,23 @@ class _Site:
             span=self.source.span(at, at + 1),
             labels=(Label(where, text),) if where is not None else (),
             help=f"put `{CLOSER[mark]}` where it ends",
+        )
+
+    def _unfinished_declaration(self) -> Diagnostic | None:
+        """The keyword of the next declaration was taken for the name or value that the last one still lacks."""
+        keyword = scanner.first_word(self.masked, self.declaration)[1]
+        earlier = [s for s in self.starts if s < self.declaration]
+        swallowed = not self.masked[self.declaration + len(keyword) : self.at].strip() and self.context != keyword
+        if not earlier or not swallowed or self.at in self.starts:
+            return None
+        before = len(self.masked[: self.declaration].rstrip())
+        unfinished = scanner.first_word(self.masked, earlier[-1])[1]
+        self._skip = (earlier[-1], self.declaration)
+        return Diagnostic(
+            "T0101",
+            f"`{unfinished}` is not finished before `{keyword}` begins",
+            span=self.source.span(before, before + 1),
+            help=words.EXAMPLES.get(unfinished),
         )
 
     def _closing(self) -> Diagnostic | None:
@@ -206,6 +228,7 @@ class _Site:
         before = len(self.masked[: self.at].rstrip())
         if wanted and not labels and before and self.source.position(before)[0] < span.line:
             # Something is missing at the end of an earlier line: point there, not at what innocently follows.
+            self._before = before
             span = self.source.span(before, before + 1)
             message = f"expected {wanted} before {what}"
         return Diagnostic(
@@ -224,13 +247,17 @@ class _Site:
             return "write `=` between a name and its value"
         if self.found == "=" and "_COLON" in accepts and self.context == "output":
             return words.EXAMPLES["output"]
+        if accepts == {"_LSQB"} and self.context in ("input", "output"):
+            return "a dtype is followed by a shape: `f32[1, 3]`, `f32[]` for a scalar, `f32[...]` for any shape"
         if self.found == "," and "_RBRACE" in accepts:
             return "inside `{ }` nothing stands between two entries but a space or a new line"
+        if self.found.startswith(".") and self.text[: self.at].endswith(".."):
+            return "a range is written with two dots: `1..64`"
         if self.found == "." and _TOKEN.match(self.text, self.at + 1) and "INT" in accepts:
             return "a number begins with a digit: write `0.5`"
         if accepts == {"STRING"} and re.match(r"\w", self.found):
             return f'write it in double quotes: `"{self.found}"`'
-        if self.previous == "NAME" and "_LPAR" in accepts and self.context in ("pipeline", "fixpoint"):
+        if self.previous in ("NAME", "dotted") and "_LPAR" in accepts and self.context in ("pipeline", "fixpoint"):
             return "a pass is called with parentheses, also without options: `cse()`"
         return words.EXAMPLES.get(self.context or "")
 
@@ -252,10 +279,16 @@ class _Site:
         following = next((s for s in self.starts if s > self.at), len(self.text))
         start, end = self._line_start(self.at), self._line_end(self.at)
         opener = self.brackets.open[-1] if self.brackets.open else None
-        if opener is not None and opener.mark != "{" and self._line_start(opener.at) < start:
+        moved = opener is not None and opener.mark != "{" and self._line_start(opener.at) < start
+        if opener is not None and moved:
             start, end = self._line_start(opener.at), start
-        rest = scanner.blank(self.masked, start, end)
-        if start > self.declaration and scanner.brackets(rest, self.declaration, following).balanced:
+        elif self._before is not None:
+            start, end = self._line_start(self._before), start
+        removed = self.masked[start:end]
+        whole = (
+            removed.count("{") == removed.count("}") if moved else scanner.brackets(removed, 0, len(removed)).balanced
+        )
+        if start > self.declaration and whole:
             return start, end
         return self.declaration or start, following
 
@@ -270,5 +303,5 @@ def _parser_state(error: UnexpectedInput) -> tuple[set[str], list[str], str]:
     stack: list[Any] = parser.parser_state.value_stack
     tokens = [t for t in stack if isinstance(t, Token)]
     keywords = [k for t in tokens if t.type != "NAME" and (k := words.keyword_of(t.type)) is not None]
-    previous = stack[-1].type if stack and isinstance(stack[-1], Token) else ""
+    previous = str(stack[-1].type if isinstance(stack[-1], Token) else stack[-1].data) if stack else ""
     return {str(t) for t in parser.accepts()}, keywords, previous
