@@ -64,14 +64,14 @@ def softmax_flattened(site: Site) -> None:
     site.become("Reshape", made, target, allowzero=1)
 
 
-@restate("Swish", since=24)
+@restate("Swish", since=24, facts=True)
 def swish(site: Site) -> None:
     """Opset 24: x · sigmoid(alpha · x)."""
     x = site.required(0)
     site.become("Mul", x, _gate(site, x))
 
 
-@restate("SwiGLU", since=28)
+@restate("SwiGLU", since=28, facts=True)
 def swiglu(site: Site) -> None:
     """Opset 28: swish of the first input times the second."""
     a, b = site.required(0), site.required(1)
@@ -90,9 +90,18 @@ def _gate(site: Site, x: oir.Value) -> oir.Value:
 
 @restate("Celu", since=28, facts=True)
 def celu_wide(site: Site) -> None:
-    """Opset 28: dtypes other than float32; alpha · elu(x / alpha)."""
+    """Opset 28: dtypes other than float32; alpha · elu(x / alpha), of the halves in float32."""
     x = site.required(0)
-    if site.dtype(x) in (None, oir.DataType.FLOAT):
+    dtype = site.dtype(x)
+    if dtype in (None, oir.DataType.FLOAT):
         return
-    alpha = site.like(site.literal("alpha", 1.0), x, "alpha")
-    site.become("Mul", alpha, site.op("Elu", site.op("Div", x, alpha), alpha=1.0))
+    half = dtype.bitwidth < 32
+    if half:
+        x = site.op("Cast", x, to=int(oir.DataType.FLOAT))
+    number = np.array(site.literal("alpha", 1.0), dtype=np.float32)
+    alpha = site.constant(number if half else number.astype(dtype.numpy()), "alpha")
+    elu = site.op("Elu", site.op("Div", x, alpha), alpha=1.0)
+    if half:
+        site.become("Cast", site.op("Mul", alpha, elu), to=int(dtype))
+    else:
+        site.become("Mul", alpha, elu)

@@ -10,9 +10,7 @@ from trtc.ir.canonical.site import Site, restate
 _INT64 = oir.DataType.INT64
 
 
-@restate(
-    *("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), until=6, facts=True
-)
+@restate(*("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), until=6, facts=True)
 def legacy_broadcast(site: Site) -> None:
     """Opsets 1 to 6: B stands at `axis` of A (at its end without one), not where numpy puts it."""
     axis = site.literal("axis")
@@ -88,35 +86,42 @@ def mod_floored(site: Site) -> None:
 def shift_signed(site: Site) -> None:
     """Opset 28: signed integers (arithmetic to the right), and amounts outside of the width.
 
-    Done in uint64: a negative x is shifted to the right as the complement of the shifted complement.
+    A negative x is shifted to the right as the complement of the shifted complement. Beyond the width nothing is left
+    but the sign.
     """
     x, amount = site.required(0), site.required(1)
     dtype = site.dtype(x)
+    known = site.module.constant(amount)
     if dtype is None or not dtype.is_integer():
         return
-    right = site.literal("direction") == "RIGHT"
     signed = dtype.name.startswith("INT")
-    wide = site.op("Cast", amount, to=int(_INT64)) if signed else amount
-    bits = site.like(dtype.bitwidth, wide, "bits")
-    inside = site.op("Less", wide, bits)
-    if signed:
-        zero = site.ints([0], "zero")
-        inside = site.op("And", inside, site.op("GreaterOrEqual", wide, zero))
-        wide = site.op("Where", inside, wide, zero)
-    steps = site.op("Cast", wide, to=int(oir.DataType.UINT64))
-    negative = site.op("Less", x, site.like(0, x, "none")) if signed else None
-    source = x
-    if right and negative is not None:
-        source = site.op("Where", negative, site.op("BitwiseNot", x), x)
-    moved = site.op(
-        "BitShift",
-        site.op("Cast", source, to=int(oir.DataType.UINT64)),
-        steps,
-        direction="RIGHT" if right else "LEFT",
+    direction = site.literal("direction")
+    if not signed:
+        if known is not None and bool((known < dtype.bitwidth).all()):
+            return
+        inside = site.op("Less", amount, site.like(dtype.bitwidth, amount, "bits"))
+        moved = _shift(site, x, amount, direction)
+        kept = site.op("Mul", moved, site.op("Cast", inside, to=int(oir.DataType.UINT64)))
+        site.become("Cast", kept, to=int(dtype))
+        return
+    wide, steps = (site.op("Cast", value, to=int(_INT64)) for value in (x, amount))
+    zero = site.constant(np.array(0, dtype=np.int64), "zero")
+    bits = site.constant(np.array(dtype.bitwidth, dtype=np.int64), "bits")
+    inside = site.op("And", site.op("GreaterOrEqual", steps, zero), site.op("Less", steps, bits))
+    steps = site.op("Where", inside, steps, zero)
+    if direction == "LEFT":
+        moved = site.op("Cast", _shift(site, wide, steps, direction), to=int(_INT64))
+        site.become("Cast", site.op("Where", inside, moved, zero), to=int(dtype))
+        return
+    negative = site.op("Less", wide, zero)
+    source = site.op("Where", negative, site.op("BitwiseNot", wide), wide)
+    moved = site.op("Cast", _shift(site, source, steps, direction), to=int(_INT64))
+    moved = site.op("Where", inside, moved, zero)
+    site.become("Cast", site.op("Where", negative, site.op("BitwiseNot", moved), moved), to=int(dtype))
+
+
+def _shift(site: Site, x: oir.Value, amount: oir.Value, direction: str) -> oir.Value:
+    unsigned = int(oir.DataType.UINT64)
+    return site.op(
+        "BitShift", site.op("Cast", x, to=unsigned), site.op("Cast", amount, to=unsigned), direction=direction
     )
-    back = site.op("Cast", moved, to=int(dtype))
-    beyond = site.like(0, x, "beyond")
-    if right and negative is not None:
-        back = site.op("Where", negative, site.op("BitwiseNot", back), back)
-        beyond = site.op("Where", negative, site.like(-1, x, "all_ones"), beyond)
-    site.become("Where", inside, back, beyond)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx_ir as oir
 
 from trtc.ir.canonical.site import Site, restate
@@ -23,8 +25,42 @@ def cast_round_mode(site: Site) -> None:
     site.take("round_mode")
 
 
-#: Types that a newer opset brought to all operators at once, and which opset.
+@restate("BitCast", since=26, facts=True)
+def bit_cast(site: Site) -> None:
+    """Opset 26: between integers of one width the bits are those that Cast gives, as it wraps around."""
+    source = site.dtype(site.required(0))
+    target = _dtype(site.literal("to"))
+    if target is None:
+        raise site.refusal("T0652", f"BitCast to {site.literal('to')}, which is no type")
+    if source is not None and source.is_integer() and target.is_integer():
+        site.become("Cast", site.required(0), to=int(target))
+
+
+#: Types that a newer opset brought to all operators at once, and which opset. By name: older onnx_ir lacks some.
 NEWER_TYPES = {"FLOAT8E8M0": 24, "UINT2": 25, "INT2": 25, "FLOAT6E2M3": 28, "FLOAT6E3M2": 28}
+
+_TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
+
+
+def newer_type(values: Iterable[oir.Value | None], node: oir.Node | None = None) -> str | None:
+    """The name of a type that opset 23 lacks, among declared types of values and what a node converts to."""
+    for value in values:
+        if value is not None and value.dtype is not None and value.dtype.name in NEWER_TYPES:
+            return value.dtype.name
+    for name in _TYPE_ATTRIBUTES if node is not None else ():
+        attr = node.attributes.get(name)
+        if attr is not None and attr.type == oir.AttributeType.INT and not attr.is_ref():
+            known = _dtype(attr.as_int())
+            if known is not None and known.name in NEWER_TYPES:
+                return known.name
+    return None
+
+
+def _dtype(number: int) -> oir.DataType | None:
+    try:
+        return oir.DataType(number)
+    except ValueError:
+        return None
 
 
 def _through_float(site: Site, data: tuple[int, ...], outputs: tuple[int, ...]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as oir
 
+from trtc.ir import edit
 from trtc.ir.canonical.site import refuse
 from trtc.ir.module import Module
-from trtc.ir import edit
 
 
 def constant_tensor(module: Module, node: oir.Node) -> oir.TensorProtocol:

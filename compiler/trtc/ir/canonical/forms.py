@@ -44,7 +44,9 @@ def canonicalize(module: Module) -> None:
     imports = module.model.opset_imports
     opset = walk.imported(imports, module.model.graph.name or "the graph")
     module.opset = opset
-    scopes = [_Scope(f.graph, walk.imported(f.opset_imports, f.name, opset), True) for f in module.model.functions.values()]
+    scopes = [
+        _Scope(f.graph, walk.imported(f.opset_imports, f.name, opset), True) for f in module.model.functions.values()
+    ]
     scopes.append(_Scope(module.graph, opset, False))
     walk.fail()
     for scope in scopes:
@@ -165,6 +167,13 @@ class _Walk:
             del node.attributes[name]
         for problem in _problems(node, known):
             raise site.refusal("T0652", f"{node.op_type} (opset {scope.opset}) {problem}")
+        kind = casts.newer_type((*node.inputs, *node.outputs), node)
+        if kind is not None:
+            raise site.refusal(
+                "T0654",
+                f"{node.op_type} uses the type {kind}, which came with opset {casts.NEWER_TYPES[kind]}; opset {OPSET} "
+                "has nothing that holds it",
+            )
 
     def _check_current(self, site: Site, current: Form) -> None:
         for problem in _problems(site.node, current):

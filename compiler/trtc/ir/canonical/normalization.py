@@ -32,9 +32,7 @@ def batch_per_activation(site: Site) -> None:
     _normalize(site, x, scale, bias, mean, var)
 
 
-def _normalize(
-    site: Site, x: oir.Value, scale: oir.Value, bias: oir.Value, mean: oir.Value, var: oir.Value
-) -> None:
+def _normalize(site: Site, x: oir.Value, scale: oir.Value, bias: oir.Value, mean: oir.Value, var: oir.Value) -> None:
     epsilon = site.literal("epsilon", 1e-5)
     small = site.op("CastLike", site.constant(np.array(epsilon, dtype=np.float32), "epsilon"), var)
     deviation = site.op("Sqrt", site.op("Add", var, small))
@@ -121,9 +119,7 @@ def dropout_inputs(site: Site) -> None:
         ratio = oir.AttrFloat32("ratio", 0.5)
     x = site.required(0)
     if site.output_used(1):
-        zeros = site.op(
-            "ConstantOfShape", site.op("Shape", x), value=oir.tensor(np.zeros(1, dtype=np.bool_))
-        )
+        zeros = site.op("ConstantOfShape", site.op("Shape", x), value=oir.tensor(np.zeros(1, dtype=np.bool_)))
         site.replace_output(1, zeros if site.opset >= 10 else site.op("CastLike", zeros, x))
     site.drop_outputs(1)
     site.set_input(1, site.from_attr(ratio, "ratio"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as oir
 
-from trtc.ir.canonical.site import OPSET, Site, restate
+from trtc.ir import edit
+from trtc.ir.canonical.site import OPSET, RULE, Site, restate
 
 
 def _axes(site: Site) -> None:
@@ -41,45 +42,60 @@ def topk_count(site: Site) -> None:
         site.set_input(1, site.ints([k.as_int()], "k"))
 
 
-@restate("CumProd", since=26, facts=True)
+@restate("CumProd", since=26)
 def running_product(site: Site) -> None:
-    """Opset 26: a Scan along the axis, whose state is the product so far."""
-    x = site.required(0)
-    axis = site.module.constant(site.input(1))
-    dtype, rank = site.dtype(x), site.rank(x)
-    if axis is None or dtype is None or rank is None:
-        raise site.refusal(
-            "T0655",
-            "CumProd (opset 26) is restated as a Scan, for which its axis must be constant and its rank and dtype known",
-        )
-    at = int(axis.reshape(-1)[0]) % rank
-    exclusive = site.literal("exclusive", 0)
-    reverse = site.literal("reverse", 0)
-    before = oir.Value(name=site.module.unique("before"), type=oir.TensorType(dtype))
-    item = oir.Value(name=site.module.unique("item"), type=oir.TensorType(dtype))
-    product = oir.Node("", "Mul", [before, item], name=site.module.unique(f"{site.node.name}_Mul"), version=OPSET)
-    shown = oir.Node(
-        "", "Identity", [before if exclusive else product.outputs[0]], name=site.module.unique("shown"), version=OPSET
-    )
-    for node in (product, shown):
-        node.outputs[0].name = site.module.unique(f"{node.name}_out")
-        node.outputs[0].type = oir.TensorType(dtype)
-    body = oir.Graph(
-        [before, item], [product.outputs[0], shown.outputs[0]], nodes=[product, shown], name=site.module.unique("product")
-    )
+    """Opset 26: a Scan whose state is the product so far, over the axis as the middle one of three."""
+    x, axis = site.required(0), site.required(1)
+    exclusive, reverse = site.literal("exclusive", 0), site.literal("reverse", 0)
     shape = site.op("Shape", x)
-    rest = [d for d in range(rank) if d != at]
-    slice_shape = site.op("Gather", shape, site.ints(rest, "rest"), axis=0)
-    ones = site.op("ConstantOfShape", slice_shape, value=oir.tensor(np.ones(1, dtype=dtype.numpy())))
+    one, zero = site.ints([1], "one"), site.ints([0], "zero")
+    at = site.op("Cast", site.op("Reshape", axis, one), to=int(oir.DataType.INT64))
+    # The remainder has the sign of the rank: an axis counted from the end is counted from the front.
+    at = site.op("Mod", at, site.op("Shape", shape), fmod=0)
+    behind = site.op("Add", at, one)
+    parts = [
+        site.op("Slice", shape, zero, at, zero),
+        site.op("Slice", shape, at, behind, zero),
+        site.op("Slice", shape, behind, site.ints([2**62], "end"), zero),
+    ]
+    # The leading one keeps a product of no dims from being one over nothing.
+    sizes = [site.op("ReduceProd", site.op("Concat", one, part, axis=0), zero, keepdims=1) for part in parts]
+    folded = site.op("Reshape", x, site.op("Concat", *sizes, axis=0), allowzero=1)
+    ones = site.op(
+        "CastLike",
+        site.op(
+            "ConstantOfShape",
+            site.op("Concat", sizes[0], sizes[2], axis=0),
+            value=oir.tensor(np.ones(1, dtype=np.float32)),
+        ),
+        x,
+    )
     scanned = site.ops(
         "Scan",
-        [ones, x],
+        [ones, folded],
         2,
-        body=body,
+        body=_product(site, exclusive=bool(exclusive)),
         num_scan_inputs=1,
-        scan_input_axes=[at],
+        scan_input_axes=[1],
         scan_input_directions=[reverse],
-        scan_output_axes=[at],
+        scan_output_axes=[1],
         scan_output_directions=[reverse],
     )
-    site.become("Identity", scanned[1])
+    site.become("Reshape", scanned[1], shape, allowzero=1)
+
+
+def _product(site: Site, *, exclusive: bool) -> oir.Graph:
+    """(product before, item) -> (product, the one to show)."""
+    unique = site.module.unique
+    before, item = (oir.Value(name=unique(f"{site.node.name}_{name}")) for name in ("before", "item"))
+    product = edit.node(site.module, "Mul", [before, item], origins=[site.node], rule=RULE)
+    shown = edit.node(
+        site.module, "Identity", [before if exclusive else product.outputs[0]], origins=[site.node], rule=RULE
+    )
+    product.version = shown.version = OPSET
+    return oir.Graph(
+        [before, item],
+        [product.outputs[0], shown.outputs[0]],
+        nodes=[product, shown],
+        name=unique(f"{site.node.name}_product"),
+    )

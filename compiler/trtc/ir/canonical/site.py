@@ -135,7 +135,9 @@ class Site:
         """
         if attr.is_ref():
             key = _CONSTANT_KEY[attr.type]
-            return self._constant_node(oir.RefAttr(key, attr.ref_attr_name or "", attr.type), f"{self.node.name}_{hint}")
+            return self._constant_node(
+                oir.RefAttr(key, attr.ref_attr_name or "", attr.type), f"{self.node.name}_{hint}"
+            )
         whole = attr.type in (oir.AttributeType.INT, oir.AttributeType.INTS)
         return self.constant(np.array(attr.value, dtype=np.int64 if whole else np.float32), hint)
 
@@ -153,9 +155,7 @@ class Site:
     def ops(
         self, op_type: str, inputs: Sequence[oir.Value | None], outputs: int, **attributes: Any
     ) -> tuple[oir.Value, ...]:
-        made = edit.node(
-            self.module, op_type, inputs, attributes, origins=[self.node], rule=RULE, outputs=outputs
-        )
+        made = edit.node(self.module, op_type, inputs, attributes, origins=[self.node], rule=RULE, outputs=outputs)
         made.version = OPSET
         edit.insert_before(self.node, [made])
         self.made.append(made)
@@ -178,7 +178,11 @@ class Site:
 
     def replace_output(self, at: int, value: oir.Value) -> None:
         """Let everybody who uses output `at` use `value` instead."""
-        edit.replace_value(self.module, self.node.outputs[at], value)
+        old = self.node.outputs[at]
+        if value.shape is None:
+            # An output of the model declares its shape.
+            value.shape = old.shape
+        edit.replace_value(self.module, old, value)
 
     def drop_outputs(self, count: int) -> None:
         """Keep the first `count` outputs; the others are unused."""
@@ -191,9 +195,7 @@ class Site:
         return graph
 
     def _constant_node(self, attr: oir.Attr, name: str) -> oir.Value:
-        made = edit.node(
-            self.module, "Constant", [], {attr.name: attr}, origins=[self.node], rule=RULE, outputs=[name]
-        )
+        made = edit.node(self.module, "Constant", [], {attr.name: attr}, origins=[self.node], rule=RULE, outputs=[name])
         made.version = OPSET
         edit.insert_before(self.node, [made])
         self.made.append(made)

@@ -93,6 +93,9 @@ def _resolve(site: Site, kernel: list[int]) -> None:
     strides, dilations = _ints(site, "strides"), _ints(site, "dilations")
     if strides is None or dilations is None:
         return
+    if site.node.op_type in _POOLS and any(dilation != 1 for dilation in dilations):
+        # ONNX Runtime pads dilated pools as if they were not, so pads by the standard would change what it gives.
+        return
     dims = None if all(stride == 1 for stride in strides) else _spatial_dims(site, spatial)
     totals: list[int] = []
     for at in range(spatial):
