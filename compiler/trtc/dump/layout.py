@@ -6,11 +6,16 @@ room for labels and routes around boxes. It is young, so the plain layout stays:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 Point = tuple[float, float]
+#: With more links at one box than the first number, graphlay does not spread them evenly (its time grows with about the
+#: fourth power of their number: half a second at 128); with more than the second, the plain layout draws.
+_SPREAD, _PLACED = 48, 200
 #: Distances in px between layers, and between boxes of a layer.
 _LAYER_GAP = 34.0
 _NODE_GAP = 26.0
@@ -36,6 +41,10 @@ def layout(sizes: Sequence[Size], links: Sequence[Link]) -> Layout:
     """Lay out boxes of these sizes from top to bottom. Links go forward: a box comes behind its sources."""
     if not sizes:
         return Layout((), (), (), 0.0, 0.0)
+    ends = Counter((0, source) for source, _, _ in links) + Counter((1, target) for _, target, _ in links)
+    most = max(ends.values(), default=0)
+    if most > _PLACED:
+        return plain_layout(sizes, links)
     try:
         import graphlay
     except ImportError:
@@ -48,11 +57,13 @@ def layout(sizes: Sequence[Size], links: Sequence[Link]) -> Layout:
             graph.edge(source, target)
         else:
             graph.edge(source, target, label_size={"width": label[0], "height": label[1]})
-    options = {
+    options: dict[str, Any] = {
         "direction": "topbottom",
         "spacing": {"layer_gap": _LAYER_GAP, "node_gap": _NODE_GAP, "dummy_gap": 18.0, "edge_label_margin": 12.0},
         "labels": {"reservation": "always", "placement": "gap_centre"},
     }
+    if most > _SPREAD:
+        options["tuning"] = {"routing": {"port_relax_rounds": 0}}
     try:
         made = graphlay.layout(graph, options=options)
     except graphlay.GraphlayError:  # a limit of the engine

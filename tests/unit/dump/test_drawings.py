@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import xml.etree.ElementTree as ET
 
 import onnx.parser
@@ -242,6 +243,15 @@ def test_without_graphlay_the_plain_layout_draws(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "graphlay", None)
     assert layout(SIZES, LINKS) == plain_layout(SIZES, LINKS)
     assert texts(to_svg(module_of(SMALL)), "title") == ["Conv", "Mul", "Relu"]
+
+
+@pytest.mark.parametrize("fan", [120, 300])
+def test_a_wide_fan_is_drawn_in_seconds(fan: int) -> None:
+    nodes = " ".join(f"y{i} = Relu (x)" for i in range(fan))
+    started = time.perf_counter()
+    svg = to_svg(module_of(f"g (float[2] x) => ({', '.join(f'float[2] y{i}' for i in range(fan))}) {{ {nodes} }}"))
+    assert time.perf_counter() - started < 10
+    assert texts(svg, "title") == ["Relu"] * fan
 
 
 def test_an_empty_graph_is_drawn() -> None:
