@@ -12,7 +12,7 @@ import re
 import stat
 from pathlib import Path
 
-from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape, suggest
 
 _INT64_MAX = (1 << 63) - 1
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -118,7 +118,13 @@ class ExternalFiles:
 
     def _error(self, code: str, tensor: str, message: str, *, help: str | None = None) -> DiagnosticError:
         return DiagnosticError(
-            Diagnostic(code=code, message=f"tensor `{tensor}`: {message}", node=tensor, file=self._label, help=help)
+            Diagnostic(
+                code=code,
+                message=escape(f"tensor `{tensor}`: {message}"),
+                node=tensor,
+                file=self._label,
+                help=help and escape(help),
+            )
         )
 
 

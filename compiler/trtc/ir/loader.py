@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 import onnx_ir as oir
 
-from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import mapped, normalize, source, structure, wire_tensors
 from trtc.ir.external import ExternalFiles
 from trtc.ir.limits import Limits
@@ -148,7 +148,7 @@ def _link(proto: onnx.ModelProto, label: str) -> oir.Model:
         raise DiagnosticError(
             Diagnostic(
                 code="T0403",
-                message=f"the model has a construct that is not supported: {error}",
+                message=escape(f"the model has a construct that is not supported: {error}"[:500]),
                 file=label,
                 help="map types and nested optional types, for instance, have no place in a TensorRT network",
             )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import onnx
 import onnx_ir as oir
 
-from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import provenance, versions
 from trtc.ir.structure import Structure
 
@@ -20,7 +20,7 @@ def proto(model: onnx.ModelProto, found: Structure) -> None:
     that a caller may override, which an engine cannot have). The default domain is spelled "". A subgraph that gives
     a value of an outer graph as its own output gets an Identity.
     """
-    opsets = dict(versions.imports(model.opset_import)) or {"": 1}
+    opsets = versions.of_model(model)
     del model.opset_import[:]
     for domain, version in sorted(opsets.items()):
         model.opset_import.add(domain=domain, version=version)
@@ -80,7 +80,7 @@ def sort(model: oir.Model, file: str) -> None:
             raise DiagnosticError(
                 Diagnostic(
                     code="T0413",
-                    message=f"the graph has a cycle: {' -> '.join(f'`{name}`' for name in names)}",
+                    message=escape(f"the graph has a cycle: {' -> '.join(f'`{name}`' for name in names)}"),
                     node=names[0] if names else None,
                     file=file,
                     help="a value cannot depend on itself; repetition is written with Loop or Scan",

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as oir
 
-from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir.limits import Limits
 from trtc.ir.wire_tensors import data_type
 
@@ -100,7 +100,7 @@ class Densifier:
         return flat
 
     def _error(self, code: str, name: str, message: str) -> DiagnosticError:
-        return DiagnosticError(Diagnostic(code=code, message=f"tensor `{name}`: {message}", node=name, file=self._file))
+        return DiagnosticError(Diagnostic(code, escape(f"tensor `{name}`: {message}"), node=name, file=self._file))
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

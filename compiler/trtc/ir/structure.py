@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape, suggest
 from trtc.ir import structure_functions, structure_types, versions
 from trtc.ir.limits import Limits
 
@@ -35,7 +35,7 @@ def check(proto: onnx.ModelProto, file: str, limits: Limits) -> Structure:
     structure_functions.check(proto, report)
     report.finish()
     walk = _Walk(proto, report)
-    walk.graph(proto.graph, [], dict(versions.imports(proto.opset_import)))
+    walk.graph(proto.graph, [], versions.of_model(proto))
     for function in proto.functions:
         walk.function(function)
     report.finish()
@@ -51,7 +51,10 @@ class Report:
         self.diagnostics: list[Diagnostic] = []
 
     def add(self, code: str, message: str, node: str | None = None, help: str | None = None) -> None:
-        self.diagnostics.append(Diagnostic(code=code, message=message, node=node, file=self.file, help=help))
+        # One line, whatever the names in it hold.
+        self.diagnostics.append(
+            Diagnostic(code=code, message=escape(message), node=node, file=self.file, help=help and escape(help))
+        )
         if len(self.diagnostics) >= self.limits.errors:
             self.finish()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as oir
 
-from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import normalize, provenance
 from trtc.ir.module import Module
 
@@ -43,7 +43,7 @@ class _Check:
             notes = (f"made by {made}",) if made else ()
             name = node.name or node.op_type
         if len(self.found) < _MOST:
-            self.found.append(Diagnostic(code=code, message=message, node=name, notes=notes))
+            self.found.append(Diagnostic(code=code, message=escape(message), node=name, notes=notes))
 
     def root(self, graph: oir.Graph | oir.Function) -> None:
         """A graph that sees nothing around it: the main graph, or a function."""

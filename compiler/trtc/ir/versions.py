@@ -21,6 +21,11 @@ def imports(opsets: Iterable[onnx.OperatorSetIdProto]) -> Iterator[tuple[str, in
         yield default_domain(entry.domain), entry.version
 
 
+def of_model(proto: onnx.ModelProto) -> dict[str, int]:
+    """Version by domain. Before IR version 3 models did not say, and there was only opset 1."""
+    return dict(imports(proto.opset_import)) or {"": 1}
+
+
 def check(proto: onnx.ModelProto, report: Report) -> None:
     """T0405 (newer than supported, or no version at all) and T0406 (opset_import missing or contradictory)."""
     newest = int(onnx.IR_VERSION)

@@ -19,38 +19,29 @@ Buffer = bytes | mmap.mmap
 #: Kinds of messages that the scan knows; every other length-delimited field is a leaf.
 MODEL, GRAPH, NODE, ATTRIBUTE, SPARSE, FUNCTION, TRAINING = range(7)
 VALUE_INFO, TYPE, TENSOR_TYPE, SHAPE, DIM, ELEMENT_TYPE, MAP_TYPE = range(7, 14)
-TENSOR = 14
-LEAF = -1
+TENSOR, ENTRY, OPSET = range(14, 17)
+LEAF, TEXT = -1, -2
 
-KIND_NAMES = [
-    "ModelProto",
-    "GraphProto",
-    "NodeProto",
-    "AttributeProto",
-    "SparseTensorProto",
-    "FunctionProto",
-    "TrainingInfoProto",
-    "ValueInfoProto",
-    "TypeProto",
-    "TypeProto.Tensor",
-    "TensorShapeProto",
-    "TensorShapeProto.Dimension",
-    "TypeProto.Sequence",
-    "TypeProto.Map",
-    "TensorProto",
-]
+KIND_NAMES = (
+    *("ModelProto", "GraphProto", "NodeProto", "AttributeProto", "SparseTensorProto", "FunctionProto"),
+    *("TrainingInfoProto", "ValueInfoProto", "TypeProto", "TypeProto.Tensor", "TensorShapeProto"),
+    *("TensorShapeProto.Dimension", "TypeProto.Sequence", "TypeProto.Map", "TensorProto"),
+    *("StringStringEntryProto", "OperatorSetIdProto"),
+)
 
 _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
 
 
 def _fields(
-    leaves: str = "", varints: str = "", i32: str = "", i64: str = "", **messages: tuple[int, ...]
+    texts: str = "", leaves: str = "", varints: str = "", i32: str = "", **messages: tuple[int, ...]
 ) -> dict[int, int]:
-    """Tag -> kind of the message, or LEAF. `messages` maps the name of a kind to its field numbers."""
+    """Tag -> kind of the message, LEAF or TEXT. `messages` maps the name of a kind to its field numbers."""
     table: dict[int, int] = {}
-    for numbers, wire in ((leaves, _LEN), (varints, _VARINT), (i32, _I32), (i64, _I64)):
+    for numbers, wire in ((leaves, _LEN), (varints, _VARINT), (i32, _I32)):
         for number in numbers.split():
             table[int(number) << 3 | wire] = LEAF
+    for number in texts.split():
+        table[int(number) << 3 | _LEN] = TEXT
     for name, found in messages.items():
         for number in found:
             table[number << 3 | _LEN] = globals()[name]
@@ -59,20 +50,29 @@ def _fields(
 
 #: By kind: what each tag holds. A repeated number may be packed (a leaf of its bytes) or not.
 _TABLES: tuple[dict[int, int], ...] = (
-    _fields("2 3 4 6 8 14 26", "1 5", GRAPH=(7,), TRAINING=(20,), FUNCTION=(25,)),
-    _fields("2 10 14 16", NODE=(1,), TENSOR=(5,), SPARSE=(15,), VALUE_INFO=(11, 12, 13)),
-    _fields("1 2 3 4 6 7 8 9 10", ATTRIBUTE=(5,)),
-    _fields("1 4 7 8 9 13 21", "3 8 20", "2 7", TENSOR=(5, 10), GRAPH=(6, 11), SPARSE=(22, 23), TYPE=(14, 15)),
-    _fields("3", "3", TENSOR=(1, 2)),
-    _fields("1 4 5 6 8 9 10 13 14", "", NODE=(7,), ATTRIBUTE=(11,), VALUE_INFO=(12,)),
-    _fields("3 4", "", GRAPH=(1, 2)),
-    _fields("1 3 4", "", TYPE=(2,)),
-    _fields("6 7", "", TENSOR_TYPE=(1, 8), ELEMENT_TYPE=(4, 9), MAP_TYPE=(5,)),
-    _fields("", "1", SHAPE=(2,)),
-    _fields("", "", DIM=(1,)),
-    _fields("2 3", "1"),
-    _fields("", "", TYPE=(1,)),
-    _fields("", "1", TYPE=(2,)),
+    _fields("2 3 4 6", "26", "1 5", GRAPH=(7,), OPSET=(8,), ENTRY=(14,), TRAINING=(20,), FUNCTION=(25,)),
+    _fields("2 10", "14", NODE=(1,), TENSOR=(5,), SPARSE=(15,), VALUE_INFO=(11, 12, 13), ENTRY=(16,)),
+    _fields("1 2 3 4 6 7 8", "10", ATTRIBUTE=(5,), ENTRY=(9,)),
+    _fields(
+        *("1 13 21", "4 7 8 9", "3 8 20", "2 7"),
+        TENSOR=(5, 10),
+        GRAPH=(6, 11),
+        SPARSE=(22, 23),
+        TYPE=(14, 15),
+    ),
+    _fields("", "3", "3", TENSOR=(1, 2)),
+    _fields("1 4 5 6 8 10 13", NODE=(7,), OPSET=(9,), ATTRIBUTE=(11,), VALUE_INFO=(12,), ENTRY=(14,)),
+    _fields(GRAPH=(1, 2), ENTRY=(3, 4)),
+    _fields("1 3", TYPE=(2,), ENTRY=(4,)),
+    _fields("6", "7", TENSOR_TYPE=(1, 8), ELEMENT_TYPE=(4, 9), MAP_TYPE=(5,)),
+    _fields("", "", "1", SHAPE=(2,)),
+    _fields(DIM=(1,)),
+    _fields("2 3", "", "1"),
+    _fields(TYPE=(1,)),
+    _fields("", "", "1", TYPE=(2,)),
+    {},
+    _fields("1 2"),
+    _fields("1", "", "2"),
 )
 #: Field numbers by kind: a known field with another wire type than its own is a broken file.
 _NUMBERS = tuple(frozenset(tag >> 3 for tag in table) for table in _TABLES)
@@ -240,7 +240,9 @@ class _Scanner:
                         f"the field at byte {tag_at:,} of a {KIND_NAMES[kind]} wants {length:,} bytes, "
                         f"{max(end - pos, 0):,} are left"
                     )
-                if action is None or action == LEAF:
+                if action is None or action < 0:
+                    if action == TEXT and length:
+                        _text(data, pos, pos + length)
                     pos += length
                     continue
                 if kind < SPARSE + 1 and (kind, tag) in _SINGULAR:
@@ -335,7 +337,7 @@ class _Scanner:
             elif tag == 0x10:
                 site.dtype = _signed(number)
             elif tag == 0x42:
-                site.name = bytes(data[start:pos]).decode("utf-8", "replace")
+                site.name = _text(data, start, pos)
             elif tag == 0x4A:
                 if site.raw is not None:
                     raise _Broken(f"a tensor has raw_data twice (byte {tag_at:,})")
@@ -354,6 +356,8 @@ class _Scanner:
             elif tag == 0x70:
                 site.external = number == 1
                 site.spans.append((tag_at, pos))
+            elif tag == 0x62:
+                _text(data, start, pos)
             elif tag == 0x1A:
                 begin, at = (0, start)
                 if length and data[start] == 0x08:
@@ -401,6 +405,13 @@ def _count(data: Buffer, start: int, length: int, width: int, tag_at: int) -> in
     return int(np.count_nonzero(run < 0x80))
 
 
+def _text(data: Buffer, start: int, end: int) -> str:
+    try:
+        return data[start:end].decode()
+    except UnicodeDecodeError:
+        raise _Broken(f"the text at byte {start:,} is not UTF-8") from None
+
+
 def _entry(data: Buffer, pos: int, end: int) -> tuple[str, str]:
     found = _strings(data, Frame(LEAF, -1, -1, pos, end), (1, 2))
     return found.get(1, ""), found.get(2, "")
@@ -418,7 +429,7 @@ def _strings(data: Buffer, frame: Frame, numbers: tuple[int, ...]) -> dict[int, 
             if length > frame.end - pos:
                 raise _Broken(f"a text runs past its message at byte {frame.end:,}")
             if tag >> 3 in numbers and tag >> 3 not in found:
-                found[tag >> 3] = bytes(data[pos : pos + length]).decode("utf-8", "replace")
+                found[tag >> 3] = _text(data, pos, pos + length)
             pos += length
         elif wire == _VARINT:
             _, pos = _varint(data, pos, 10)

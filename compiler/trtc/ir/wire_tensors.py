@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import onnx_ir as oir
 
-from trtc.diagnostics import Diagnostic
+from trtc.diagnostics import Diagnostic, escape
 from trtc.ir.limits import Limits
 from trtc.ir.wire import Buffer, Scan, TensorSite
 
@@ -48,7 +48,7 @@ def check(scan: Scan, data: Buffer, file: str, limits: Limits) -> Iterator[Diagn
             code, message = fault
             yield Diagnostic(
                 code=code,
-                message=f"tensor `{scan.owner(data, site)}`: {message}",
+                message=escape(f"tensor `{scan.owner(data, site)}`: {message}"),
                 node=scan.owner(data, site),
                 file=file,
             )
