@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trtc import lang
 from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status
 from trtc.driver.library import vocabulary
-from trtc.driver.spec import Triple, spec_for
+from trtc.driver.spec import Triple, dim_text, spec_for
 from trtc.lang import checker
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def check(
     try:
         if source.suffix == ".trtspec":
             overrides = {k: str(v) for k, v in (set or {}).items()}
-            _, found = lang.check_text(checker.read_text(source), source, vocabulary(), overrides)
+            dims = [dim_text(name, value) for name, value in (dim or {}).items()]
+            _, found = lang.check_text(checker.read_text(source), source, vocabulary(), overrides, dims)
             if exit_status(found):
                 return CheckOutcome(tuple(found), ("the spec",))
             warnings += found

@@ -16,6 +16,10 @@ from trtc.targets import BUILDER_FIELDS, TARGETS
 GROUP = "trtc.specs"
 
 
+#: Libraries of rewrite rules that the language speaks of; they come with the rewrite engine.
+_LATER = ("activation", "attention", "conv", "norm", "shape")
+
+
 @functools.cache
 def registry() -> Registry:
     """The installed passes."""
@@ -62,7 +66,7 @@ def vocabulary() -> Vocabulary:
         for info in TARGETS.values()
     }
     builder: dict[str, BuilderField] = {}
-    later: set[str] = {"emit.report", "emit.lock", "emit.triton"}
+    later: set[str] = {"emit.report", "emit.lock", "emit.triton", *(f"use.std.{name}" for name in _LATER)}
     for field in BUILDER_FIELDS.values():
         if field.built:
             kind: Any = "ident" if field.type == "choice" else field.type

@@ -11,7 +11,7 @@ from trtc import lang
 from trtc.deploy.files import Outputs
 from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
 from trtc.driver.library import vocabulary
-from trtc.lang.spec import Profile, Spec, Target
+from trtc.lang.spec import Spec, Target
 from trtc.targets import TARGETS
 
 #: min, opt and max of a dim.
@@ -45,8 +45,10 @@ def spec_for(
     range of that dim and its numbers in every profile.
     """
     source = Path(path)
+    dims = [dim_text(name, value) for name, value in (dim or {}).items()]
     if source.suffix == ".trtspec":
-        spec = load_spec(source, set=set)
+        overrides = {k: _plain(v) for k, v in (set or {}).items()}
+        spec = lang.load(source, vocabulary(), overrides, dims)
     else:
         if set:
             raise DiagnosticError(
@@ -56,10 +58,7 @@ def spec_for(
                     help="write a spec: `trtc init MODEL`",
                 )
             )
-        spec = lang.for_model(source, vocabulary())
-    triples = {name: triple(name, value) for name, value in (dim or {}).items()}
-    if triples:
-        spec = _with_dims(spec, triples)
+        spec = lang.for_model(source, vocabulary(), dims)
     if target is not None:
         if target not in TARGETS:
             close = suggest(target, TARGETS)
@@ -77,21 +76,14 @@ def spec_for(
     return spec
 
 
+def dim_text(name: str, value: str | int | Triple) -> str:
+    """A dim as `--dim` would write it, from text, one number or a triple."""
+    return f"{name}={'..'.join(map(str, value)) if isinstance(value, tuple) else value}"
+
+
 def triple(name: str, value: str | int | Triple) -> Triple:
-    """min, opt and max from a triple, a number, or text as on the command line. Raises DiagnosticError T1010."""
-    if isinstance(value, tuple):
-        value = "..".join(map(str, value))
-    return lang.parse_dim_argument(f"{name}={value}")[1:]
-
-
-def _with_dims(spec: Spec, triples: Mapping[str, Triple]) -> Spec:
-    profiles = spec.profiles or (Profile("default", {}),)
-    ranges = {**spec.dims, **{name: (low, high) for name, (low, _, high) in triples.items()}}
-    return replace(
-        spec,
-        dims=ranges,
-        profiles=tuple(replace(p, dims={**p.dims, **triples}) for p in profiles),
-    )
+    """min, opt and max of a dim. Raises DiagnosticError T1010."""
+    return lang.parse_dim_argument(dim_text(name, value))[1:]
 
 
 def outputs_of(spec: Spec, folder: Path | None) -> Outputs:

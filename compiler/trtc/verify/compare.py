@@ -28,6 +28,9 @@ class Comparison:
     rtol: float
     atol: float
     reason: str = ""
+    """Why it failed."""
+    weak: bool = False
+    """Passed, but all of the reference lies within the tolerance of zero: zeros would have passed as well."""
 
     def __bool__(self) -> bool:
         """What Polygraphy's Comparator asks for."""
@@ -43,6 +46,7 @@ class Comparison:
             "rtol": self.rtol,
             "atol": self.atol,
             **({"reason": self.reason} if self.reason else {}),
+            **({"weak": True} if self.weak else {}),
         }
 
 
@@ -63,12 +67,13 @@ def compare(
     # float64 holds every float32, float16 and bfloat16 exactly.
     right = reference.astype(np.float64, copy=False).ravel()
     left = candidate.astype(np.float64, copy=False).ravel()
-    atol = tolerance.absolute(right)
+    atol = tolerance.absolute(reference)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         same = (left == right) | (np.isnan(left) & np.isnan(right))
         error = np.where(same, 0.0, np.abs(left - right))
         size = np.abs(right)
-        bad = ~(error <= atol + rtol * size) & ~same
+        # An infinite bound is no bound: next to an infinity only the same infinity is right.
+        bad = ~same & ~((error <= atol + rtol * size) & np.isfinite(size))
         relative = np.where(size > atol, error / size, 0.0)
     finite = np.isfinite(left) & np.isfinite(right)
     cosine = _cosine(left[finite], right[finite])
@@ -82,7 +87,8 @@ def compare(
         )
     elif tolerance.cosine is not None and cosine is not None and cosine < tolerance.cosine:
         reason = f"cosine similarity {cosine:.8f} is below {tolerance.cosine}"
-    return Comparison(name, not reason, float(np.max(error)), float(np.max(relative)), cosine, rtol, atol, reason)
+    weak = not reason and bool(np.isfinite(size).all()) and bool((size <= atol).all())
+    return Comparison(name, not reason, float(np.max(error)), float(np.max(relative)), cosine, rtol, atol, reason, weak)
 
 
 def _floating(dtype: np.dtype[Any]) -> bool:

@@ -22,11 +22,17 @@ _GROWTH = 1000.0
 _GROWTH_HALF = 40.0
 
 
+#: A saturating function (sigmoid, softmax, tanh, erf) computes with numbers near 1 whatever the size of its result:
+#: near its ends the result is right to some roundoffs of 1, not of itself. Two implementations differ by a few.
+_NEAR_ONE = 16.0
+
+
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """|candidate − reference| ≤ atol + rtol·|reference| for every element, and cosine similarity at least `cosine`.
 
-    `atol` None means rtol times the root mean square of the reference. `cosine` None means no such bound.
+    `atol` None means rtol times the root mean square of the reference, plus 16 roundoffs of 1 of its dtype.
+    `cosine` None means no such bound.
     """
 
     rtol: float | None = None
@@ -48,13 +54,14 @@ class Tolerance:
             return self.atol
         assert self.rtol is not None, "resolved() comes first"
         finite = reference[np.isfinite(reference)].astype(np.float64)
-        return self.rtol * float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
+        size = float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
+        return self.rtol * size + _NEAR_ONE * _ROUNDOFF.get(reference.dtype.name, 0.0)
 
 
 def default_tolerance(dtype: np.dtype[Any]) -> Tolerance:
     """The tolerance of an output that the spec does not give one: exact for integers and booleans.
 
-    float32: rtol 6.0e-5; float16: 2.0e-2; bfloat16: 1.6e-1, each with atol = rtol x rms(reference).
+    float32: rtol 6.0e-5; float16: 2.0e-2; bfloat16: 1.6e-1, each with the absolute part of `Tolerance`.
     """
     roundoff = _ROUNDOFF.get(dtype.name)
     if roundoff is None:
