@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trtc.dump.dot import to_dot
-    from trtc.dump.files import FORMATS, format_of, write
+    from trtc.dump.files import FORMATS, format_of, render, write
     from trtc.dump.json_form import to_json
     from trtc.dump.svg import to_svg
 
 _HOMES = {
     "FORMATS": "files",
     "format_of": "files",
+    "render": "files",
     "to_dot": "dot",
     "to_json": "json_form",
     "to_svg": "svg",
     "write": "files",
 }
 
-__all__ = ["FORMATS", "format_of", "to_dot", "to_json", "to_svg", "write"]
+__all__ = ["FORMATS", "format_of", "render", "to_dot", "to_json", "to_svg", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, escape, suggest
@@ -48,17 +47,13 @@ def write(
     DiagnosticError: T1104 when the file cannot be written, T1105 for an unknown format, and what the format raises.
     """
     target = Path(path)
-    chosen = format_of(target) if format is None else format
-    if chosen not in FORMATS:
-        close = suggest(chosen, FORMATS)
-        hint = f"did you mean `{close}`?" if close else f"known formats: {', '.join(FORMATS)}"
-        raise DiagnosticError(Diagnostic("T1105", f"there is no format `{escape(chosen)}`", help=hint))
+    chosen = format_of(target) if format is None else _known(format)
     if chosen == "onnx":
         from trtc.ir import save
 
         save(module, target)
         return target
-    text = _writers(module, full, limit, around)[chosen]()
+    text = render(module, chosen, full=full, limit=limit, around=around)
     try:
         _write_whole(target, text)
     except OSError as error:
@@ -69,28 +64,36 @@ def write(
     return target
 
 
-def _writers(module: Module, full: bool, limit: int, around: str | None) -> dict[str, Callable[[], str]]:
-    def text() -> str:
-        from trtc.ir.text import to_text
+def render(module: Module, format: str, *, full: bool = False, limit: int = 500, around: str | None = None) -> str:
+    """`module` in a format that is text: every one but `onnx`. Options and errors are those of `write`."""
+    match _known(format):
+        case "text":
+            from trtc.ir.text import to_text
 
-        return to_text(module, full=full)
+            return to_text(module, full=full)
+        case "dot":
+            from trtc.dump.dot import to_dot
 
-    def dot() -> str:
-        from trtc.dump.dot import to_dot
+            return to_dot(module, limit=limit, around=around)
+        case "svg":
+            from trtc.dump.svg import to_svg
 
-        return to_dot(module, limit=limit, around=around)
+            return to_svg(module, limit=limit, around=around)
+        case "json":
+            from trtc.dump.json_form import to_json
 
-    def svg() -> str:
-        from trtc.dump.svg import to_svg
+            return to_json(module)
+        case _:
+            message = "an ONNX file is not text: it needs a path to be written to"
+            raise DiagnosticError(Diagnostic("T1105", message, help="name a file that ends in .onnx"))
 
-        return to_svg(module, limit=limit, around=around)
 
-    def json() -> str:
-        from trtc.dump.json_form import to_json
-
-        return to_json(module)
-
-    return {"text": text, "dot": dot, "svg": svg, "json": json}
+def _known(format: str) -> str:
+    if format not in FORMATS:
+        close = suggest(format, FORMATS)
+        hint = f"did you mean `{close}`?" if close else f"known formats: {', '.join(FORMATS)}"
+        raise DiagnosticError(Diagnostic("T1105", f"there is no format `{escape(format)}`", help=hint))
+    return format
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -7,12 +7,13 @@ import os
 import stat
 from pathlib import Path
 
+import onnx
 import onnx.parser
 import onnx_ir as oir
 import pytest
 
 from trtc.diagnostics import DiagnosticError
-from trtc.dump import FORMATS, format_of, to_dot, to_json, to_svg, write
+from trtc.dump import FORMATS, format_of, render, to_dot, to_json, to_svg, write
 from trtc.ir.module import Module
 from trtc.ir.text import to_text
 
@@ -133,3 +134,15 @@ def test_json_says_everything(module: Module) -> None:
     (function,) = form["functions"]
     assert function["nodes"][0]["attributes"] == {"alpha": {"type": "float", "ref": "alpha"}}
     assert to_json(module) == to_json(module)
+
+
+def test_onnx_is_no_text(module: Module) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        render(module, "onnx")
+    assert [d.code for d in caught.value.diagnostics] == ["T1105"]
+
+
+def test_an_onnx_file_is_a_model(module: Module, tmp_path: Path) -> None:
+    path = write(module, tmp_path / "m.onnx")
+    assert [n.op_type for n in onnx.load(path).graph.node] == ["Fn", "If"]
+    assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
