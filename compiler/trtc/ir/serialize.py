@@ -167,7 +167,7 @@ def facts_of(module: Module) -> Describe:
         if value.type is not None and not isinstance(value.type, oir.TensorType):
             return None
         fact = module.fact(value)
-        if fact.dtype is None:
+        if fact.dtype is None or fact.kind != "tensor":
             return None
         shape = fact.shape
         return fact.dtype, None if shape is None else tuple(d if isinstance(d, int) else dims.text(d) for d in shape)

@@ -166,6 +166,16 @@ def test_inferred_shapes_are_written(tmp_path: Path) -> None:
     assert (infos["a"].type.tensor_type.elem_type, dims[0].dim_param, dims[1].dim_value) == (1, "N", 4)
 
 
+def test_a_sequence_is_not_written_as_a_tensor(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 23]> g (float[N,4] x) => (int64 n) {
+        s = SequenceConstruct(x, x)
+        n = SequenceLength(s)
+    }"""
+    save(ir.load_proto(onnx.parser.parse_model(text)), tmp_path / "a.onnx")
+    onnx.checker.check_model(str(tmp_path / "a.onnx"), full_check=True)
+    assert "s" not in {i.name for i in onnx.load(str(tmp_path / "a.onnx")).graph.value_info}
+
+
 class TestFailure:
     def module(self) -> ir.Module:
         return ir.load_proto(every_type(), canonical=False)

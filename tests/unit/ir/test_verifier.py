@@ -140,7 +140,7 @@ def test_damage_is_found(damage: Callable[[ir.Module], None], code: str, node: s
 def test_a_cycle_is_told_from_a_wrong_order() -> None:
     module = chain()
     cycle(module)
-    with pytest.raises(DiagnosticError, match="cycle: `a` -> `b` -> `a`|cycle: `b` -> `a` -> `b`"):
+    with pytest.raises(DiagnosticError, match=r"cycle: `a` -> `b` -> `a`|cycle: `b` -> `a` -> `b`"):
         ir.verify(module)
     module = chain()
     out_of_order(module)
