@@ -116,7 +116,18 @@ def layers_of(network: Any, trt: Any) -> list[Layer]:
             inputs = _attention_inputs(handle.attention)
         outputs = [handle.get_output(i) for i in range(handle.num_outputs)]
         found.append(Layer(index, kind, handle.name, handle, tuple(inputs), tuple(outputs), _metadata(handle)))
+    unknown = [layer for layer in found if not all(_has_shape(tensor) for tensor in layer.outputs)]
+    if unknown:
+        # Only the first is at fault for sure: those after it may depend on it.
+        raise refuse(unknown[0], "T0956", "has an output whose shape TensorRT cannot infer")
     return found
+
+
+def _has_shape(tensor: Any) -> bool:
+    try:
+        return tensor.shape is not None
+    except RuntimeError:
+        return False
 
 
 def _attention_inputs(attention: Any) -> list[Any]:
