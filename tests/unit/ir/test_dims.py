@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+
 from trtc.ir import dims
 from trtc.ir.dims import Dim, Expr, bounds, ceildiv, evaluate, maximum, minimum, substitute, symbol, text
 
@@ -159,9 +160,7 @@ def test_text_does_not_depend_on_the_order_of_creation() -> None:
         "print(text((h*s + b - 3)//4 + minimum(s*h, b) + b*s))"
     )
     shown = {
-        subprocess.run(
-            [sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True
-        ).stdout
+        subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
         for first in ("symbol('h') * symbol('s')", "maximum(symbol('b'), symbol('s') * 2)")
     }
     assert shown == {"b*s + floor((b + h*s + 1)/4) + min(b, h*s) - 1\n"} or len(shown) == 1

@@ -41,7 +41,8 @@ def resize(op: Op) -> Fact:
         size = x[axis]
         if scales is not None and isinstance(size, int):
             # ONNX Runtime and the reference multiply in float32 and cut.
-            out[axis] = math.floor(float(np.float32(size) * np.float32(float(scales[at]))))
+            # The product of two float32 is exact in double.
+            out[axis] = math.floor(np.float32(float(np.float32(size)) * float(scales[at])))
         elif scales is not None and scales[at] == 1:
             out[axis] = size
         elif real is not None and at < len(real):
