@@ -10,20 +10,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trtc.emit.check import Finding, check, report
     from trtc.emit.emission import Binding, Emission, LayerRecord
+    from trtc.emit.legality import Finding, check, report
     from trtc.emit.network import emit
     from trtc.emit.registry import operators
 
 _HOMES = {
     "Binding": "emission",
     "Emission": "emission",
-    "Finding": "check",
+    "Finding": "legality",
     "LayerRecord": "emission",
-    "check": "check",
+    "check": "legality",
     "emit": "network",
     "operators": "registry",
-    "report": "check",
+    "report": "legality",
 }
 
 __all__ = ["Binding", "Emission", "Finding", "LayerRecord", "check", "emit", "operators", "report"]

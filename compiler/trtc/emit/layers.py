@@ -120,8 +120,8 @@ class Layers(Facts):
 
     def _layer_name(self, part: str) -> str:
         node = self.node
-        base = (node.name if node is not None else None) or "trtc"
-        name = f"{base}/{part}" if part else base
+        base = (node.name or node.op_type) if node is not None else ""
+        name = f"{base}/{part}" if part and base else part or base or "layer"
         count = 2
         unique = name
         while unique in self._names:

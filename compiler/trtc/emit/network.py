@@ -10,9 +10,9 @@ from typing import Any
 import onnx_ir as oir
 
 from trtc.diagnostics import DiagnosticError
-from trtc.emit.check import check, report
 from trtc.emit.emission import Binding, Emission
 from trtc.emit.facts import Refusal
+from trtc.emit.legality import check, report
 from trtc.emit.registry import table
 from trtc.emit.scope import Scope
 from trtc.emit.shaping import Unknown
