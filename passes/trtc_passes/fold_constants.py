@@ -158,7 +158,7 @@ def _output_sizes(module: Module, node: oir.Node) -> dict[oir.Value, int] | str:
         if not value.name:
             continue
         dtype, shape = module.dtype(value), module.static_shape(value)
-        if isinstance(value.type, oir.SequenceType | oir.OptionalType) or dtype == oir.DataType.STRING:
+        if module.fact(value).kind != "tensor" or dtype == oir.DataType.STRING:
             return f"`{value.name}` is no tensor of numbers"
         if dtype is None or shape is None:
             return f"the size of `{value.name}` is not known before it is computed"

@@ -14,37 +14,41 @@ if TYPE_CHECKING:
     from trtc.ir.module import Module
     from trtc.pipeline import Context
 
+_LAYERS = frozenset({"Conv", "AveragePool", "MaxPool"})
+
 
 @dataclass(frozen=True, slots=True)
 class FoldPad:
-    """Puts a Pad with zeros into the pads of the Conv or AveragePool that alone uses it.
+    """Puts a Pad with zeros into the pads of the Conv or AveragePool behind it.
 
         x ──> Pad(0, 0, 1, 1, 0, 0, 1, 1) ──> Conv ──> y     =>     x ──> Conv(pads = 1, 1, 1, 1) ──> y
 
     Of spatial axes only. An AveragePool then counts the padding, as it did before; one that has pads of its own that
     it does not count stays, and so does a MaxPool: it pads with minus infinity. Pads of another value, by reflection or
-    by edges stay, and those before a layer that derives its padding from the size (`auto_pad`).
+    by edges stay, and those before a layer that derives its padding from the size (`auto_pad`). A Pad that something
+    else uses too stays for that.
     """
 
     name: ClassVar[str] = "fold_pad"
 
     def run(self, module: Module, context: Context) -> PassResult:
-        from trtc_passes.operators import is_call, only_user
+        from trtc.ir import edit
+        from trtc_passes.operators import is_call, used
 
         folded = 0
-        for pad in module.nodes():
-            if pad.op_type != "Pad" or pad.domain != "" or pad.graph is None or is_call(module, pad):
+        for layer in module.nodes():
+            if layer.op_type not in _LAYERS or layer.domain != "" or is_call(module, layer):
                 continue
-            layer = only_user(pad.outputs[0])
-            if layer is None or layer.domain != "" or layer.op_type not in ("Conv", "AveragePool", "MaxPool"):
-                continue
-            if layer.graph is not pad.graph or layer.inputs[0] is not pad.outputs[0] or is_call(module, layer):
+            pad = layer.inputs[0].producer() if layer.inputs[0] is not None else None
+            if pad is None or pad.op_type != "Pad" or pad.domain != "" or is_call(module, pad):
                 continue
             reason = _fold(module, pad, layer)
             if reason is not None:
                 context.declined(reason, pad)
                 continue
             context.applied(f"folded into `{layer.name}`", pad)
+            if not used(pad.outputs[0]):
+                edit.remove(module, pad)
             folded += 1
         return PassResult.of(folded=folded)
 
@@ -85,7 +89,7 @@ def _fold(module: Module, pad: oir.Node, layer: oir.Node) -> str | None:
         origins=[pad, layer],
         rule="fold_pad",
     )
-    edit.replace(module, [pad, layer], [made], {layer.outputs[0]: made.outputs[0]})
+    edit.replace(module, [layer], [made], {layer.outputs[0]: made.outputs[0]})
     return None
 
 
