@@ -49,8 +49,8 @@ def _current(model: onnx.ModelProto) -> bool:
     for node in model.graph.node:
         if node.domain not in ("", "ai.onnx") or ("", node.op_type) not in RULES or version > NEWEST:
             return False
-        now = defs.get_schema(node.op_type, OPSET, "").since_version
-        if defs.get_schema(node.op_type, version, "").since_version < now:
+        then = defs.get_schema(node.op_type, version, "").since_version
+        if then <= OPSET and then < defs.get_schema(node.op_type, OPSET, "").since_version:
             return False
     return True
 
@@ -113,6 +113,8 @@ def _mismatches(module: Module, model: onnx.ModelProto, outputs: list[Any], env:
                 yield f"{value.name}: {elements}, expected {expected}"
 
 
+# onnx computes some of its expected outputs here, infinities among them.
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("prepare", [_constant_inputs, _symbolic_inputs])
 def test_node_cases(cases: list[tuple[str, onnx.ModelProto, list[Any], list[Any]]], prepare: Any) -> None:
     wrong: list[str] = []
