@@ -1,4 +1,4 @@
-"""Canonical operator forms: whatever opset a model was written for, every operator of ai.onnx in one form, that of opset 23."""
+"""Canonical operator forms: whatever opset a model was written for, every operator in one form, that of opset 23."""
 
 from trtc.ir.canonical.forms import canonicalize
 

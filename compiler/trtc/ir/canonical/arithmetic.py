@@ -22,8 +22,7 @@ def legacy_broadcast(site: Site) -> None:
     a, b = site.required(0), site.required(1)
     rank_a, rank_b = site.rank(a), site.rank(b)
     if rank_b is not None and (rank_a is not None or axis < 0):
-        start = axis + (rank_a or 0) if axis < 0 and rank_a is not None else axis
-        behind = -axis - rank_b if axis < 0 else (rank_a or 0) - start - rank_b
+        behind = -axis - rank_b if axis < 0 else (rank_a or 0) - axis - rank_b
         if behind > 0:
             site.set_input(1, site.op("Unsqueeze", b, site.ints(range(rank_b, rank_b + behind), "axes")))
         return

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as oir
 
-from trtc.ir.canonical.constants import drop_if_unused
 from trtc.ir.canonical.site import Site
 
 Rank = Callable[[Site], "int | None"]
@@ -76,7 +75,7 @@ def _attribute(site: Site) -> None:
     attr = site.node.attributes.get(entry[0])
     if attr is None or attr.is_ref():
         return
-    axes: tuple[int, ...] = attr.value if isinstance(attr.value, tuple) else (attr.value,)
+    axes = attr.as_ints() if attr.type == oir.AttributeType.INTS else (attr.as_int(),)
     if all(axis >= 0 for axis in axes):
         return
     rank = entry[1](site)
@@ -106,7 +105,6 @@ def _input(site: Site) -> None:
     if (moved < 0).any():
         raise _outside(site, int(axes.min()), rank)
     site.set_input(entry[0], site.constant(moved.astype(axes.dtype), "axes"))
-    drop_if_unused(value)
 
 
 def _outside(site: Site, axis: int, rank: int) -> Exception:

@@ -1,4 +1,8 @@
-"""Operators of newer opsets that opset 23 cannot say in a few nodes: carried as a function with the body of the standard."""
+"""Newer operators that opset 23 cannot say in a few nodes: carried as functions with the bodies of the standard."""
+
+# The stubs of onnx.defs lack what gives the bodies.
+# pyright: reportUnknownMemberType=false, reportAttributeAccessIssue=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -24,11 +28,18 @@ def carry(site: Site) -> oir.Function | None:
     if proto is None:
         raise site.refusal(
             "T0653",
-            f"{node.op_type} (opset {schema.since_version}) has no form at opset {OPSET}, and ONNX gives no body for it",
+            f"{node.op_type} (opset {schema.since_version}) has no form at opset {OPSET}, and the standard no body",
             help="express it in operators that opset 23 has, or export for an older opset",
         )
     model = site.module.model
     function = oir.serde.deserialize_function(proto)
+    unique = site.module.unique
+    for inner in function:
+        inner.name = unique(inner.name or f"{function.name}_{inner.op_type}")
+        for value in inner.outputs:
+            value.name = unique(value.name) if value.name else value.name
+    for value in function.inputs:
+        value.name = unique(value.name or function.name)
     key = (DOMAIN, function.name, "")
     node.domain, node.op_type, node.overload = key
     if DOMAIN not in model.opset_imports:

@@ -47,7 +47,9 @@ def newer_type(values: Iterable[oir.Value | None], node: oir.Node | None = None)
     for value in values:
         if value is not None and value.dtype is not None and value.dtype.name in NEWER_TYPES:
             return value.dtype.name
-    for name in _TYPE_ATTRIBUTES if node is not None else ():
+    if node is None:
+        return None
+    for name in _TYPE_ATTRIBUTES:
         attr = node.attributes.get(name)
         if attr is not None and attr.type == oir.AttributeType.INT and not attr.is_ref():
             known = _dtype(attr.as_int())
@@ -66,7 +68,7 @@ def _dtype(number: int) -> oir.DataType | None:
 def _through_float(site: Site, data: tuple[int, ...], outputs: tuple[int, ...]) -> None:
     """Do in float32, which holds every bfloat16 and float16, what opset 23 does not do in them; cast back."""
     dtype = site.dtype(site.required(data[0]))
-    if dtype not in (oir.DataType.BFLOAT16, oir.DataType.FLOAT16):
+    if dtype is None or dtype not in (oir.DataType.BFLOAT16, oir.DataType.FLOAT16):
         return
     for at in data:
         value = site.input(at)

@@ -52,17 +52,8 @@ def to_initializer(module: Module, node: oir.Node) -> None:
         edit.replace(module, [node], [], {old: value})
         return
     value = oir.Value(
-        name=old.name, shape=oir.Shape(tensor.shape), type=oir.TensorType(tensor.dtype), const_value=tensor
+        name=old.name, shape=oir.Shape(tensor.shape.numpy()), type=oir.TensorType(tensor.dtype), const_value=tensor
     )
     old.replace_all_uses_with(value)
     graph.remove(node)
     graph.register_initializer(value)
-
-
-def drop_if_unused(value: oir.Value | None) -> None:
-    """Remove an initializer that nobody uses any more."""
-    if value is None or value.uses() or not value.is_initializer() or value.is_graph_input() or value.is_graph_output():
-        return
-    graph = value.graph
-    if graph is not None and value.name in graph.initializers:
-        del graph.initializers[value.name]

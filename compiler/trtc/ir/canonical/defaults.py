@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as oir
 
 from trtc.ir.canonical.axes import count_from_front
-from trtc.ir.canonical.schema import form
+from trtc.ir.canonical.schema import MANY, Form, form
 from trtc.ir.canonical.site import OPSET, Site
 from trtc.ir.canonical.windows import WINDOWED, fill_window
 
@@ -21,6 +21,18 @@ def trim_inputs(node: oir.Node) -> None:
     node.resize_inputs(count)
 
 
+def _trim_outputs(node: oir.Node, current: Form) -> None:
+    """Drop outputs at the end that have no name, unless their number has a meaning (Split, Loop…)."""
+    count = len(node.outputs)
+    if current.max_outputs >= MANY:
+        return
+    while (
+        count > max(current.min_outputs, 1) and not node.outputs[count - 1].name and not node.outputs[count - 1].uses()
+    ):
+        count -= 1
+    node.resize_outputs(count)
+
+
 def fill(site: Site) -> None:
     """Bring a node of opset 23 to canonical form: defaults written out, axes counted from the front, inputs trimmed."""
     node = site.node
@@ -28,6 +40,7 @@ def fill(site: Site) -> None:
     current = form(node.op_type, OPSET)
     if current is None:
         return
+    _trim_outputs(node, current)
     for attr in current.defaults:
         if attr.name not in node.attributes:
             node.attributes[attr.name] = attr

@@ -59,6 +59,8 @@ def canonicalize(module: Module) -> None:
         owner.opset_imports.pop("ai.onnx", None)
         owner.opset_imports[""] = OPSET
     module.model.ir_version = IR_VERSION
+    # What was inferred inside of a loop may have been inferred from a form that was not final yet.
+    module.facts.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class _Walk:
             self.found.append(
                 Diagnostic(
                     code="T0651",
-                    message=f"{where!r} imports opset {opset} of ai.onnx; the installed onnx knows 1 to {newest_opset()}",
+                    message=f"{where!r} imports opset {opset} of ai.onnx; onnx here knows 1 to {newest_opset()}",
                     file=file,
                     help="install a newer onnx, or export for an older opset",
                 )
@@ -97,9 +99,9 @@ class _Walk:
         for node in list(graph):
             for inner in _subgraphs(node):
                 self.give_form(scope, inner)
+            trim_inputs(node)
             if not self._is_standard(node):
                 continue
-            trim_inputs(node)
             try:
                 self._check(scope, node)
                 if node.op_type == "Constant" and not scope.in_function:
@@ -144,6 +146,7 @@ class _Walk:
         current = form(node.op_type, OPSET)
         if current is None:
             function = carry(site)
+            node.version = None
             if function is not None:
                 inner = _Scope(function.graph, self.imported(function.opset_imports, function.name), True)
                 self.give_form(inner, inner.graph)

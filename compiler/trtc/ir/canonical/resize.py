@@ -46,7 +46,7 @@ def _mode(site: Site) -> str:
 
 
 def _asymmetric(site: Site, mode: str, scales: oir.Value) -> None:
-    """Resize as it was before opset 11. Nearest in two steps, one that grows and one that shrinks, where both may be."""
+    """Resize as it was before opset 11; nearest in two steps, of growth and of shrinking, where there may be both."""
     x = site.required(0)
     common = {"mode": mode, "coordinate_transformation_mode": "asymmetric"}
     if mode != "nearest":

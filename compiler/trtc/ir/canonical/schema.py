@@ -11,7 +11,7 @@ import onnx_ir as oir
 from onnx import defs
 
 #: A count no node reaches: what `onnx.defs` gives for variadic inputs and outputs.
-_MANY = 2**31 - 1
+MANY = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ def form(op_type: str, opset: int) -> Form | None:
             defaults.append(_attr(attribute.default_value))
     return Form(
         schema.since_version,
-        {name: oir.AttributeType(int(a.type)) for name, a in schema.attributes.items()},
+        {name: oir.AttributeType(int(a.type)) for name, a in schema.attributes.items()},  # pyright: ignore[reportArgumentType]
         frozenset(name for name, a in schema.attributes.items() if a.required),
         tuple(defaults),
         schema.min_input,
-        min(schema.max_input, _MANY),
+        min(schema.max_input, MANY),
         schema.min_output,
-        min(schema.max_output, _MANY),
+        min(schema.max_output, MANY),
     )
 
 

@@ -115,7 +115,10 @@ class Site:
             if value is None:
                 return
             self.node.resize_inputs(at + 1)
+        old = self.node.inputs[at]
         self.node.replace_input_with(at, value)
+        if old is not None and old is not value:
+            drop_if_unused(old)
 
     def constant(self, array: np.ndarray, hint: str) -> oir.Value:
         """A constant that the node can use: an initializer of its graph, a Constant node in a function."""
@@ -200,6 +203,15 @@ class Site:
         edit.insert_before(self.node, [made])
         self.made.append(made)
         return made.outputs[0]
+
+
+def drop_if_unused(value: oir.Value | None) -> None:
+    """Remove an initializer that nobody uses any more."""
+    if value is None or value.uses() or not value.is_initializer() or value.is_graph_input() or value.is_graph_output():
+        return
+    graph = value.graph
+    if graph is not None and value.name is not None and value.name in graph.initializers:
+        del graph.initializers[value.name]
 
 
 Function = Callable[[Site], None]

@@ -1,4 +1,4 @@
-"""Convolutions and pools: kernel, strides, dilations and pads written out; automatic padding resolved where it can be."""
+"""Convolutions and pools: kernel, strides, dilations and pads written out; automatic padding resolved."""
 
 from __future__ import annotations
 

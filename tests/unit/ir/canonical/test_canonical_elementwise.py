@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - graphs are one line each
 """Broadcasting before opset 7, bounds of Clip, the flattening Softmax, and newer units, by value."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - graphs are one line each
 """Reductions, selections, normalization, Dropout, quantization, recurrence and control flow, by value."""
 
 import numpy as np

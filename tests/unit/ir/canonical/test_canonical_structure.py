@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - graphs are one line each
 """Constants, names, functions, subgraphs, provenance, refusals: what holds for every operator."""
 
 import numpy as np
@@ -143,6 +144,25 @@ def test_operators_of_other_domains_stay() -> None:
     )
     first = module.graph[0]
     assert (first.domain, first.op_type, dict(first.attributes)) == ("com.microsoft", "Gelu", {})
+
+
+def test_outputs_without_a_name_are_trimmed() -> None:
+    model = parse(13, "g (float[N] x) => (float[N] y) { y, m = Dropout(x) }")
+    model.graph.node[0].output[1] = ""
+    module = canonical(model)
+    assert [value.name for value in module.graph[0].outputs] == ["y"]
+    feeds = {"x": np.ones(3, dtype=np.float32)}
+    same(run(proto(module), feeds), run(model, feeds))
+
+
+def test_what_a_restatement_leaves_unused_goes() -> None:
+    module = canonical(
+        parse(
+            11,
+            "g (float[1,1,4] x) => (float[1,1,8] y) <float[0] r = {}, float[3] s = {1.0, 1.0, 2.0}> { y = Resize(x, r, s) }",
+        )
+    )
+    assert list(module.graph.initializers) == ["s"]
 
 
 # Functions.

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - graphs are one line each
 """Convolutions, pools and resizing: attributes written out, padding resolved, old coordinate rules, by value."""
 
 from itertools import product
