@@ -1,4 +1,5 @@
-"""Inference of dtypes, symbolic shapes and the elements of small integer tensors, for every operator of ai.onnx 23.
+"""Inference of dtypes, symbolic shapes and the elements of small integer tensors, for every operator of ai.onnx 23 (and
+a few of com.microsoft).
 
 `infer_all(module)` goes forward through a graph, `fact(module, value)` back from one value; both fill `module.facts`.
 Shapes that a file declares for inner values and outputs are never trusted. One module here is one operator family;
@@ -6,6 +7,7 @@ a rule is a small function from an `Op` to facts.
 """
 
 from trtc.ir.infer import (
+    contrib,
     control,
     elementwise,
     generate,
@@ -26,6 +28,7 @@ from trtc.ir.infer.sources import input_fact
 from trtc.ir.infer.walk import fact, infer_all, infer_node
 
 FAMILIES = (
+    contrib,
     control,
     elementwise,
     generate,

@@ -12,7 +12,7 @@ from trtc.ir import dims
 from trtc.ir.infer import Fact, infer_all, show
 from trtc.ir.module import Module
 
-HEADER = '<ir_version: 10, opset_import: ["" : 23, "local" : 1]> g ({inputs}) => () {{ {body} }} {functions}'
+HEADER = '<ir_version: 10, opset_import: ["" : 23, "local" : 1, "com.microsoft" : 1]> g ({inputs}) => () {{ {body} }} {functions}'
 
 
 def module_of(inputs: str, body: str, functions: str = "") -> Module:

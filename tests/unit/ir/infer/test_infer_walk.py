@@ -86,11 +86,11 @@ def test_depth_is_no_recursion() -> None:
     assert show(module.fact(module.graph.outputs[0])) == "float[N, 3]"
 
 
-def test_ten_thousand_nodes_take_less_than_a_second() -> None:
+def test_ten_thousand_nodes_take_less_than_a_second_of_cpu() -> None:
     module = _chain(10_000)
-    start = time.perf_counter()
+    start = time.process_time()
     infer_all(module)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert len(module.facts) == 10_001
 
 
