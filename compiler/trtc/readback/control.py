@@ -72,8 +72,9 @@ def loop(scope: Scope, unit: Loop, made: Plan, read: ReadUnits) -> None:
     trips = scope.reshape(scope.cast(scope.get(count), _INT64)) if count is not None else None
     tested = _tested(unit, made, condition, anchor)
     initial = [scope.get(layer.inputs[0]) for layer in unit.recurrences]
-    first = None
-    if condition is not None:
+    if condition is None:
+        first = scope.scalar(1, _BOOL)
+    else:
         first = _condition(scope, unit, condition, initial, None, trips, tested, read)
 
     stacked = [layer for layer in unit.outputs if layer.handle.kind.name != "LAST_VALUE"]

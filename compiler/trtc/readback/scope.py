@@ -40,21 +40,14 @@ class Scope:
         self._weights = weights
         self._known: dict[Any, np.ndarray] = {}
         self._names: dict[str, int] = {}
+        self._node_names: dict[str, int] = {}
         self._shared: dict[tuple[str, tuple[int, ...], bytes], oir.Value] = {}
 
     # Names
 
     def unique(self, base: str) -> str:
-        """`base`, or `base_1`, `base_2`, ... when it is taken."""
-        count = self._names.get(base)
-        if count is None:
-            self._names[base] = 0
-            return base
-        while f"{base}_{count + 1}" in self._names:
-            count += 1
-        self._names[base] = count + 1
-        self._names[f"{base}_{count + 1}"] = 0
-        return f"{base}_{count + 1}"
+        """A name for a value or a graph: `base`, or `base_1`, `base_2`, ... when it is taken."""
+        return _unique(self._names, base)
 
     @contextmanager
     def body(self) -> Generator[list[oir.Node], None, None]:
@@ -142,7 +135,7 @@ class Scope:
             inputs,
             {k: v for k, v in attributes.items() if v is not None},
             outputs=outputs,
-            name=self.unique(f"{base}/{op_type}"),
+            name=_unique(self._node_names, f"{base}/{op_type}"),
             metadata_props={**self.layer.metadata, "trtc.layer": base},
         )
         self.nodes.append(node)
@@ -266,7 +259,20 @@ class Scope:
             self._final.add(value)
             value.name = names.get(tensor) or self.unique(_label(tensor.name, layer, index))
             if index == 0 and node is not None:
-                node.name = self.unique(layer.name)
+                node.name = _unique(self._node_names, layer.name)
+
+
+def _unique(taken: dict[str, int], base: str) -> str:
+    """`base` or the next free `base_<n>`; `taken` has the last n of each base."""
+    if base not in taken:
+        taken[base] = 0
+        return base
+    count = taken[base] + 1
+    while f"{base}_{count}" in taken:
+        count += 1
+    taken[base] = count
+    taken[f"{base}_{count}"] = 0
+    return f"{base}_{count}"
 
 
 def _label(name: str, layer: Layer, index: int) -> str:
