@@ -154,6 +154,8 @@ def _copy_fact(module: Module, old: oir.Value, new: oir.Value) -> None:
         module.facts[new] = fact
     if new.type is None:
         new.type = old.type
+    if new.shape is None:
+        new.shape = old.shape
 
 
 def remove(module: Module, dead: oir.Node) -> None:

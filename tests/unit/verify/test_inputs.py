@@ -25,7 +25,7 @@ g (int64[B,S] ids, int64[B,S] kinds, float[B,S,4] x) => (float[B,S,4] y)
   ab = Add(a, b)
   y = Add(ab, x)
 }
-""" % ",".join(map(str, range(28)))
+""".replace("%s", ",".join(map(str, range(28))))
 
 
 def module(text: str) -> Module:
