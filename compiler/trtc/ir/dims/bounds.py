@@ -63,9 +63,12 @@ def _relaxed(dim: Expr, ranges: Mapping[str, tuple[int, int]], depth: int, sign:
             over = add(atom.args[0], 1 - by) if c > 0 else atom.args[0]
             lo, _ = bounds_within(add(mul(rest, by), mul(over, c)), ranges, depth)
             return None if lo is None else -(-lo // by)
-        if (atom.kind == "min" and c < 0) or (atom.kind == "max" and c > 0):
+        if atom.kind in ("min", "max"):
             lows = [bounds_within(add(rest, mul(arg, c)), ranges, depth)[0] for arg in atom.args[:4]]
-            return max((lo for lo in lows if lo is not None), default=None)
+            if (atom.kind == "min") == (c < 0):
+                # -min(x, y) is the greater of -x and -y: either is a bound from below.
+                return max((lo for lo in lows if lo is not None), default=None)
+            return _all(lows, min) if len(lows) == len(atom.args) else None
     return None
 
 

@@ -1,4 +1,4 @@
-"""Operators of the domain com.microsoft that optimized exports contain most often (onnxruntime, ContribOperators.md)."""
+"""The operators of com.microsoft that optimized exports contain most often (ONNX Runtime's ContribOperators.md)."""
 
 from __future__ import annotations
 

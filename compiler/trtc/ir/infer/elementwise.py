@@ -174,13 +174,16 @@ def variadic(op: Op) -> Fact:
 @rule("Pow", "PRelu", inputs=2)
 def left_dtype(op: Op) -> Fact:
     shape = broadcast(op, [op.shape(0), op.shape(1)])
+    if op.node.op_type == "PRelu":
+        # The slope is broadcast to the input, never the other way.
+        return Fact(op.dtype(0), op.shape(0))
     value = None
     base, exponent = op.fact(0), op.number(1)
 
     def power(a: Dim) -> Dim:
         return dims.product([a] * (exponent or 0))
 
-    if op.node.op_type == "Pow" and base.value is not None and exponent is not None and 0 <= exponent <= 4:
+    if base.value is not None and exponent is not None and 0 <= exponent <= 4:
         value = fit(base.dtype, elementwise(power, [base], shape))
     return Fact(op.dtype(0), shape, value)
 

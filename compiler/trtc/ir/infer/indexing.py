@@ -70,7 +70,9 @@ def _sliced(size: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
         if end <= -_FAR:
             return dims.ceildiv(first + 1, -step)
         last = _from_front(size, end)
-        return None if last is None else dims.maximum(dims.ceildiv(first - last, -step), 0)
+        if last is None:
+            return None
+        return dims.maximum(dims.ceildiv(first - dims.maximum(last, -1), -step), 0)
     first, last = _from_front(size, start), _from_front(size, end)
     if first is None or last is None:
         return None

@@ -70,7 +70,7 @@ def _attribute(op: Op, name: str, count: int, default: int) -> tuple[int, ...]:
 def convolved(op: Op, dtype: oir.DataType | None, data: int = 0, weight: int = 1) -> Fact:
     """A Conv of the inputs at `data` [N, C, *D] and `weight` [M, C/group, *K]."""
     x, w, group = op.shape(data), op.shape(weight), op.int("group", 1)
-    op.rank(data, 3 if op.node.op_type != "Conv" else 2)
+    op.rank(data, 3)
     if x is None:
         rank = None if w is None else len(w)
         return Fact(dtype, None if rank is None or w is None else (op.unknown(0), w[0], *op.unknowns(rank)[2:]))

@@ -12,7 +12,10 @@ from trtc.ir import dims
 from trtc.ir.infer import Fact, infer_all, show
 from trtc.ir.module import Module
 
-HEADER = '<ir_version: 10, opset_import: ["" : 23, "local" : 1, "com.microsoft" : 1]> g ({inputs}) => () {{ {body} }} {functions}'
+HEADER = (
+    '<ir_version: 10, opset_import: ["" : 23, "local" : 1, "com.microsoft" : 1]>'
+    " g ({inputs}) => () {{ {body} }} {functions}"
+)
 
 
 def module_of(inputs: str, body: str, functions: str = "") -> Module:
@@ -166,6 +169,12 @@ CASES: list[tuple[str, str, str]] = [
         f"s = {ints(2)} e = {ints(9223372036854775807)} a = {ints(0)} t = {ints(3)} y = Slice(x, s, e, a, t)",
         "float[floor(S/3)]",
     ),
+    (
+        "float[S] x",
+        f"s = {ints(-1)} e = {ints(-4)} a = {ints(0)} t = {ints(-1)} y = Slice(x, s, e, a, t)",
+        "float[S - max(S - 4, -1) - 1]",
+    ),
+    ("float[N,3] x, float[S,1] z", "y = PRelu(x, z)", "float[N, 3]"),
     ("float[N,H,W] x", f"p = {ints(0, 1, 2, 0, 1, 3)} y = Pad(x, p)", "float[N, H + 2, W + 5]"),
     ("float[V,8] x, int64[B,S] i", "y = Gather(x, i)", "float[B, S, 8]"),
     ("float[N,S,8] x", "i = Constant<value_int = -1>() y = Gather<axis = 1>(x, i)", "float[N, 8]"),

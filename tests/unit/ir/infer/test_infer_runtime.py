@@ -65,6 +65,8 @@ def test_agrees_with_a_run(inputs: str, body: str) -> None:
     for attempt in range(3):
         env = {s: rng.randint(9, 14) for s in ("A", "B", "C", "D", "H", "L", "M", "N", "P", "S", "T", "V", "W")}
         env.update({a: env[b] for a, b in tied.items()})
+        if "PRelu" in body:
+            env["S"] = 1
         if "float[7] z" in inputs:
             env["N"] = (1, 7, 7)[attempt]
         feeds = _feeds(model, env, np.random.default_rng(attempt))
