@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from trtc.ir.module import Module
     from trtc.pipeline import Context
 
+#: Elements of a constant that a remark shows.
+_SHOWN = 16
+
 
 def known_array(module: Module, value: oir.Value) -> np.ndarray | None:
     """The array of a value that is the same for every input of the model, else None."""
@@ -40,7 +43,8 @@ def fold_known(module: Module, node: oir.Node, context: Context) -> int:
         array = known_array(module, value)
         if array is None:
             continue
-        context.applied(f"`{value.name}` is always {array.tolist()}", node)
+        what = array.tolist() if array.size <= _SHOWN else f"the same {array.size} numbers"
+        context.applied(f"`{value.name}` is always {what}", node)
         edit.replace_value(module, value, edit.constant(module, array, f"{value.name}_known"))
         count += 1
     if count and not any(used(value) for value in node.outputs) and deterministic(module, node):

@@ -166,7 +166,9 @@ def _share(module: Module, node: oir.Node, scope: _Scope, counts: dict[str, int]
         return
     key = (fact.dtype, fact.shape, fact.value)
     earlier = scope.holder(key)
-    if earlier is not None and (not out.is_graph_output() or edit.bears_output(out, earlier)):
+    if earlier is not None:
+        if out.is_graph_output() and not edit.bears_output(out, earlier):
+            return
         context.applied(f"the same elements as `{earlier.name}`", node)
         edit.replace(module, [node], [], {out: earlier})
         counts["merged"] += 1
@@ -217,6 +219,10 @@ def _shorter(module: Module, node: oir.Node, elements: tuple[Dim, ...], scope: _
             parts.append(edit.constant(module, np.array(run, np.int64), f"{node.name}_dims"))
             continue
         value, start, end = run
+        held = scope.holder((oir.DataType.INT64, (end - start,), (module.shape(value) or ())[start:end]))
+        if held is not None:
+            parts.append(held)
+            continue
         shape = edit.node(
             module, "Shape", [value], {"start": start, "end": end}, origins=[node], rule="simplify_shapes"
         )

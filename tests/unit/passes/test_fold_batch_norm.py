@@ -147,7 +147,10 @@ def test_a_shift_before_padding_stays_and_a_scale_goes() -> None:
 
 def test_a_shared_weight_is_copied_for_each_layer() -> None:
     text = """g (float[N,3,4,4] x) => (float[N,4,2,2] y, float[N,4,2,2] z)
-    { h = Conv(x, w)  y = BatchNormalization(h, s, b, m, v)  i = Conv(x, w)  z = BatchNormalization(i, ps, pb, pm, pv) }"""
+    {
+        h = Conv(x, w)  y = BatchNormalization(h, s, b, m, v)
+        i = Conv(x, w)  z = BatchNormalization(i, ps, pb, pm, pv)
+    }"""
     module = _folds(text, {"w": _weight(4, 3, 3, 3), **_norm(4), **_norm(4, "p")}, ["Conv", "Conv"])
     assert module.graph[0].inputs[1] is not module.graph[1].inputs[1]
 

@@ -10,7 +10,9 @@ from trtc.diagnostics import DiagnosticError
 from trtc_passes import InlineFunctions, InlineIf
 
 _SWISH = """<domain: "mine", opset_import: ["" : 23]>
-Swish <alpha: float = 1.0> (x) => (y) { a = Constant <value_float: float = @alpha> () b = Mul(x, a) c = Sigmoid(b) y = Mul(x, c) }
+Swish <alpha: float = 1.0> (x) => (y) {
+    a = Constant <value_float: float = @alpha> ()  b = Mul(x, a)  c = Sigmoid(b)  y = Mul(x, c)
+}
 """
 
 

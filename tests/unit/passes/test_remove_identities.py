@@ -9,7 +9,8 @@ from pass_harness import assert_same, check, listing, load, model, run
 from trtc_passes import RemoveIdentities
 
 _CONSTANTS = """<float one = {1}, float zero = {0}, float[1] ones1 = {1}, int64[1] i0 = {0}, int64[1] i1 = {1},
-int64[1] big = {9223372036854775807}, int64[1] minus = {-1}, int64[3] ones3 = {1, 1, 1}, int64[6] none = {0, 0, 0, 0, 0, 0},
+int64[1] big = {9223372036854775807}, int64[1] minus = {-1}, int64[3] ones3 = {1, 1, 1},
+int64[6] none = {0, 0, 0, 0, 0, 0},
 int64[6] shift = {0, 0, 1, 0, 0, -1}, int64[3] shape = {0, -1, 4}, float[3] scales = {1, 1, 1}, int64[1] last = {2},
 bool no = {0}, float[1,1,1,1] wide = {1}>"""
 

@@ -26,7 +26,8 @@ def test_split_heads_becomes_a_constant_target() -> None:
 
 
 def test_one_dim_that_has_to_be_computed_is_minus_one() -> None:
-    text = """g (float[N,S,12] x) => (float[?,12] y) <int64 i0 = {0}, int64 i1 = {1}, int64[1] z = {0}, int64[1] w = {12}>
+    text = """g (float[N,S,12] x) => (float[?,12] y)
+    <int64 i0 = {0}, int64 i1 = {1}, int64[1] z = {0}, int64[1] w = {12}>
     {
         s = Shape(x)  n = Gather(s, i0)  l = Gather(s, i1)  p = Mul(n, l)  p1 = Unsqueeze(p, z)
         to = Concat <axis = 0> (p1, w)
@@ -63,8 +64,11 @@ def test_a_chain_that_must_stay_is_as_short_as_it_can_be() -> None:
     check(
         text,
         [SimplifyShapes(), Dce()],
-        ["Concat_0_1_out = Shape(x)[end=2]", "Concat_0_2_out = Concat(Concat_0_1_out, [7])[axis=0]"]
-        + ["y = Expand(w, Concat_0_2_out)"],
+        [
+            "Concat_0_1_out = Shape(x)[end=2]",
+            "Concat_0_2_out = Concat(Concat_0_1_out, [7])[axis=0]",
+            "y = Expand(w, Concat_0_2_out)",
+        ],
         shapes=_SHAPES,
     )
 
@@ -88,12 +92,10 @@ def test_elements_that_depend_on_data_stay() -> None:
     text = """g (float[N,12] x, int64[1] k) => (float[?,?] y) <int64[1] rest = {-1}>
     { t = Concat <axis = 0> (k, rest)  y = Reshape(x, t) }"""
     module = load(proto := model(text))
-    result, _ = run(module, SimplifyShapes())
-    assert [line.split(" = ")[0] for line in listing(module)] in (["t", "y"], ["y"])
+    assert not run(module, SimplifyShapes())[0].changed
     for k in (1, 2, 3):
         feeds = {"x": np.arange(24, dtype=np.float32).reshape(2, 12), "k": np.array([k])}
         assert_same(proto, module, [feeds])
-    del result
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,8 @@ def test_targets(data: tuple[object, ...], out: tuple[object, ...], allowzero: i
 
 
 def test_a_branch_reads_the_dims_of_the_graph_around() -> None:
-    text = """g (float[N,S] x, bool c) => (float[N,S] y) <int64 i0 = {0}, int64 i1 = {1}, int64[1] z = {0}, float one = {1}>
+    text = """g (float[N,S] x, bool c) => (float[N,S] y)
+    <int64 i0 = {0}, int64 i1 = {1}, int64[1] z = {0}, float one = {1}>
     {
         y = If (c) <
             then_branch = t () => (float[N,S] r)
@@ -132,7 +135,14 @@ def test_a_branch_reads_the_dims_of_the_graph_around() -> None:
     check(
         text,
         [SimplifyShapes(), Dce()],
-        ["y = If(c)", "  else_branch -> q", "    q = Neg(x)", "  then_branch -> r", "    h = Relu(x)"]
-        + ["    s = Shape(h)", "    r = Expand(1.0, s)"],
+        [
+            "y = If(c)",
+            "  else_branch -> q",
+            "    q = Neg(x)",
+            "  then_branch -> r",
+            "    h = Relu(x)",
+            "    s = Shape(h)",
+            "    r = Expand(1.0, s)",
+        ],
         shapes=_SHAPES,
     )
