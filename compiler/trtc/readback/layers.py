@@ -11,7 +11,7 @@ from typing import Any
 from trtc.diagnostics import Diagnostic, DiagnosticError
 
 #: `LayerType` name -> class of the wrapper. A type that is not here is refused by name when it is read.
-_CLASSES: dict[str, str] = {
+WRAPPERS: dict[str, str] = {
     "CONVOLUTION": "IConvolutionLayer",
     "GRID_SAMPLE": "IGridSampleLayer",
     "NMS": "INMSLayer",
@@ -108,7 +108,7 @@ def layers_of(network: Any, trt: Any) -> list[Layer]:
     for index in range(network.num_layers):
         handle = network.get_layer(index)
         kind = trt.ILayer.type.__get__(handle).name
-        cls = getattr(trt, _CLASSES.get(kind, ""), None)
+        cls = getattr(trt, WRAPPERS.get(kind, ""), None)
         if cls is not None:
             handle.__class__ = cls
         inputs = [handle.get_input(i) for i in range(handle.num_inputs)]
