@@ -9,8 +9,13 @@ import make_model
 import onnx
 
 import trtc
+from trtc.engine.job import BuildEvent
 
 HERE = Path(__file__).parent
+
+
+def tell(event: BuildEvent) -> None:
+    print(f"  {event.stage} {event.name}".rstrip(), file=sys.stderr)
 
 
 def main() -> int:
@@ -18,7 +23,7 @@ def main() -> int:
     if not model.exists():
         onnx.save(make_model.make_model(), model)
     try:
-        result = trtc.compile(HERE / "resnet50.trtspec", progress=lambda event: print(f"  {event}", file=sys.stderr))
+        result = trtc.compile(HERE / "resnet50.trtspec", progress=tell)
     except trtc.DiagnosticError as error:
         print(error, file=sys.stderr)
         return error.status

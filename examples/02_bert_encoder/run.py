@@ -10,8 +10,13 @@ import make_model
 import onnx
 
 import trtc
+from trtc.engine.job import BuildEvent
 
 HERE = Path(__file__).parent
+
+
+def tell(event: BuildEvent) -> None:
+    print(f"  {event.stage} {event.name}".rstrip(), file=sys.stderr)
 
 
 def main() -> int:
@@ -30,7 +35,7 @@ def main() -> int:
         result = trtc.compile(
             HERE / "bert.trtspec",
             set={"layers": options.layers, "hidden": options.hidden},
-            progress=lambda event: print(f"  {event}", file=sys.stderr),
+            progress=tell,
         )
     except trtc.DiagnosticError as error:
         print(error, file=sys.stderr)

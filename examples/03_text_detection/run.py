@@ -54,7 +54,9 @@ def detect(network: Path, pixels: np.ndarray) -> np.ndarray:
     """Probability of text, float32[height, width], for `pixels`, uint8[height, width, 3] in RGB."""
     # The detector was trained on BGR from -1 to 1.
     x = (pixels[:, :, ::-1].astype(np.float32) / 255 - 0.5) / 0.5
-    session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3  # errors
+    session = onnxruntime.InferenceSession(network, settings, providers=["CPUExecutionProvider"])
     (probability,) = session.run(None, {"x": np.ascontiguousarray(x.transpose(2, 0, 1)[None])})
     return probability[0, 0]
 

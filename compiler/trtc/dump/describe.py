@@ -57,12 +57,15 @@ def value_type(module: Module, value: oir.Value) -> str:
         if value.dtype is None:
             return "?"
         known = value.shape
-        shape = "..." if known is None else ",".join(_recorded_dim(d) for d in known)
-        return escape(f"{value.dtype.name.lower()}[{shape}]")
+        return _typed(value.dtype.name.lower(), None if known is None else [_recorded_dim(d) for d in known])
     dtype = "?" if fact.dtype is None else fact.dtype.name.lower()
-    if fact.shape is None:
+    return _typed(dtype, None if fact.shape is None else [dims.text(d) for d in fact.shape])
+
+
+def _typed(dtype: str, shape: list[str] | None) -> str:
+    if shape is None:
         return dtype if dtype == "?" else f"{dtype}[...]"
-    return escape(f"{dtype}[{','.join(dims.text(d) for d in fact.shape)}]")
+    return escape(f"{dtype}[{','.join(shape)}]" if shape else dtype)
 
 
 def _recorded_dim(dim: int | oir.SymbolicDim) -> str:

@@ -12,7 +12,7 @@ main (float[N,3,224,224] x) => (float[N,64,112,112] y)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import onnx_ir as oir
 
@@ -101,7 +101,9 @@ class _Writer:
 
     def _typed(self, value: oir.Value, indent: str) -> str:
         name = self.names.name(value.name)
-        kind = self._type(value.type, value.shape, value.name)
+        # The short form says what is known (a spec may have frozen dims), the full form what the model says.
+        known = None if self.full else _fact_type(self.module, value, self.names.dim)
+        kind = known or self._type(value.type, value.shape, value.name)
         text = f"{kind} {name}" if kind else name
         if value.is_graph_input() and value.const_value is not None:
             literal, comment = self._tensor(value.const_value, value.name)
@@ -323,19 +325,28 @@ def _inner_values(graph: oir.Graph | oir.Function) -> Iterator[oir.Value]:
 
 def _known(module: Module, value: oir.Value) -> str:
     """dtype[shape] as inferred, or as the model says where inference fails (a snapshot of a broken model)."""
+    return _fact_type(module, value, str) or type_text(value.type, value.shape, _PLAIN)
+
+
+def _fact_type(module: Module, value: oir.Value, dim_name: Callable[[str], str]) -> str | None:
+    """The type of a tensor as inferred; None where nothing is, and for what is no tensor."""
     from trtc.ir import dims
 
-    if isinstance(value.graph, oir.Graph):
-        try:
-            fact = module.fact(value)
-        except DiagnosticError:
-            fact = None
-        if fact is not None and fact.dtype is not None:
-            name = fact.dtype.name.lower()
-            if fact.shape is None:
-                return f"{name}[...]"
-            return f"{name}[{','.join(dims.text(d) for d in fact.shape)}]"
-    return type_text(value.type, value.shape, _PLAIN)
+    if not isinstance(value.graph, oir.Graph) or (
+        value.type is not None and not isinstance(value.type, oir.TensorType)
+    ):
+        return None
+    try:
+        fact = module.fact(value)
+    except DiagnosticError:
+        return None
+    if fact.dtype is None:
+        return None
+    name = fact.dtype.name.lower()
+    if fact.shape is None:
+        return f"{name}[]"
+    shape = ",".join(str(d) if isinstance(d, int) else dim_name(dims.text(d)) for d in fact.shape)
+    return f"{name}[{shape}]" if fact.shape else name
 
 
 class _Plain(Names):
