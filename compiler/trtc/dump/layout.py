@@ -71,9 +71,12 @@ def layout(sizes: Sequence[Size], links: Sequence[Link]) -> Layout:
     centers = [(n["center"]["x"], n["center"]["y"]) for n in made.nodes]
     routes = [[(p["x"], p["y"]) for p in e["points"]] for e in made.edges]
     labels: list[Point] = []
-    for edge, route in zip(made.edges, routes, strict=True):
+    for edge, route, (_, _, size) in zip(made.edges, routes, links, strict=True):
         anchor = edge.get("label_anchor")
-        labels.append(_middle(route) if anchor is None else (anchor["x"], anchor["y"]))
+        if anchor is None:
+            labels.append(_middle(route))
+        else:
+            labels.append(_on_route((anchor["x"], anchor["y"]), route, size[0] if size else 0.0))
     return _framed(sizes, links, centers, routes, labels)
 
 
@@ -140,6 +143,16 @@ def _middle(route: Sequence[Point]) -> Point:
             return a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part
         left -= length
     return route[0]
+
+
+def _on_route(label: Point, route: Sequence[Point], width: float) -> Point:
+    """`label`, or where it does not touch its route (it gave way to others), the place of the route at that height."""
+    x, y = label
+    passing = [a[0] for a, b in pairwise(route) if min(a[1], b[1]) <= y <= max(a[1], b[1])]
+    if not passing:
+        return _middle(route)
+    near = min(passing, key=lambda other: abs(other - x))
+    return label if abs(near - x) <= width / 2 else (near, y)
 
 
 def _framed(

@@ -70,6 +70,11 @@ def to_svg(module: Module, *, limit: int = 500, around: str | None = None) -> st
 
 def draw(shown: View) -> str:
     sizes = [_size(box) for box in shown.boxes]
+    for edge in shown.edges:
+        if edge.label and shown.boxes[edge.source].kind == "node":
+            # Labels of neighbours have room side by side when boxes are as wide as the labels below them.
+            width, tall = sizes[edge.source]
+            sizes[edge.source] = max(width, min(_width(edge.label, _LABEL) - 10.0, 170.0)), tall
     links = [(e.source, e.target, (_width(e.label, _LABEL) + 8.0, 15.0) if e.label else None) for e in shown.edges]
     placed = layout(sizes, links)
     families = sorted({b.family for b in shown.boxes if b.kind == "node"}, key=lambda f: f.name)
