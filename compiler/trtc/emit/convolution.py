@@ -85,7 +85,7 @@ def convolution(s: Scope, node: oir.Node) -> Any:
     w_shape = (*kernel, 1) if line else kernel
     array = s.array(w_value)
     if array is not None:
-        weights = s.weights(array.reshape(w_shape), dtype, w_value.name or "")
+        weights = s.weights(array.reshape(w_shape), dtype, w_value.name or "", "kernel")
     else:
         weights = s.no_weights(dtype)
         inputs[1] = s.unsqueeze(s.tensor(w_value), [3], "kernel") if line else s.tensor(w_value)
@@ -94,7 +94,7 @@ def convolution(s: Scope, node: oir.Node) -> Any:
     if b_value is not None:
         b_array = s.array(b_value)
         if b_array is not None:
-            bias = s.weights(b_array, dtype, b_value.name or "")
+            bias = s.weights(b_array, dtype, b_value.name or "", "bias")
         else:
             inputs[2] = s.tensor(b_value)
     made = s.net.add_convolution_nd(x, kernel[0], w_shape[2:], weights, bias)
@@ -182,7 +182,7 @@ def deconvolution(s: Scope, node: oir.Node) -> Any:
     inputs: dict[int, Any] = {}
     array = s.array(w_value)
     if array is not None:
-        weights = s.weights(array.reshape(w_shape), dtype, w_value.name or "")
+        weights = s.weights(array.reshape(w_shape), dtype, w_value.name or "", "kernel")
     else:
         weights = s.no_weights(dtype)
         inputs[1] = s.unsqueeze(s.tensor(w_value), [3], "kernel") if line else s.tensor(w_value)
@@ -191,7 +191,7 @@ def deconvolution(s: Scope, node: oir.Node) -> Any:
     if b_value is not None and not late_bias:
         b_array = s.array(b_value)
         if b_array is not None:
-            bias = s.weights(b_array, dtype, b_value.name or "")
+            bias = s.weights(b_array, dtype, b_value.name or "", "bias")
         else:
             inputs[2] = s.tensor(b_value)
     made = s.net.add_deconvolution_nd(x, kernel[1] * group, w_shape[2:], weights, bias)

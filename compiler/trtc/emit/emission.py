@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +57,6 @@ class Emission:
     notes: tuple[str, ...]
     """Remarks: what the engine holds otherwise than the model."""
     keepalive: list[Any] = field(repr=False)
+    unreadable: Mapping[str, np.ndarray] = field(repr=False)
+    """Weights of types that TensorRT does not give back (bfloat16, float8): under the name of a constant layer, or
+    `layer:kernel`, `layer:bias`, `layer:scale`, `layer:shift`. What `readback.read` takes as `weights`."""

@@ -148,6 +148,26 @@ class Facts:
             )
         return tuple(v for v in found if isinstance(v, int))
 
+    def from_float_input(self, value: oir.Value) -> bool:
+        """Whether a scalar is computed from the values of a floating-point input of the network.
+
+        TensorRT takes shapes from integer inputs only. What is behind a Shape is not values.
+        """
+        seen: set[oir.Value] = set()
+        todo = [value]
+        while todo:
+            at = todo.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            node = at.producer()
+            if node is None:
+                if at.is_graph_input() and self.dtype(at) in FLOATS:
+                    return True
+            elif node.op_type not in ("Shape", "Size"):
+                todo += [v for v in node.inputs if v is not None]
+        return False
+
     def number(self, value: oir.Value | None) -> float | int | bool | None:
         """The one element of a constant, None when it is not constant or has several."""
         array = self.array(value)

@@ -112,7 +112,7 @@ def _scatter(s: Scope, data: Any, indices: Any, updates: Any, mode: str, axis: i
     if boolean:
         data, updates = s.cast(data, "INT32"), s.cast(updates, "INT32")
     made = s.net.add_scatter(data, indices, updates, getattr(s.trt.ScatterMode, mode))
-    result = s.add(made, "scatter" if boolean else "", **({} if axis is None else {"axis": axis}))
+    result = s.add(made, "scatter" if boolean else "", None, **({} if axis is None else {"axis": axis}))
     return s.cast(result, "BOOL") if boolean else result
 
 
@@ -129,3 +129,9 @@ def scatter_nd(s: Scope, node: oir.Node) -> Any:
     data = s.input(node, 0)
     indices = _indices_nd(s, given(node, 1), data, 0)
     return _scatter(s, data, indices, s.input(node, 2), "ND", None)
+
+
+@operator("ReverseSequence", types="FIB")
+def reverse_sequence(s: Scope, node: oir.Node) -> Any:
+    made = s.net.add_reverse_sequence(s.input(node, 0), s.input(node, 1))
+    return s.add(made, "", None, batch_axis=attr(node, "batch_axis", 1), sequence_axis=attr(node, "time_axis", 0))

@@ -41,8 +41,9 @@ def constant_of_shape(s: Scope, node: oir.Node) -> Any:
     found = attr(node, "value")
     value = np.zeros((), np.float32) if found is None else found.numpy().reshape(())
     dims = s.shape(node.outputs[0])
-    if all(isinstance(d, int) for d in dims) and math.prod(d for d in dims if isinstance(d, int)) <= _CONSTANT:
-        return s.constant(np.full(tuple(dims), value), dtype, "")
+    static = s.static(node.outputs[0])
+    if static is not None and math.prod(static) <= _CONSTANT:
+        return s.constant(np.full(static, value), dtype, "")
     one = s.constant(value, dtype, "value", (1,) * len(dims))
     try:
         return s.broadcast(one, [d if isinstance(d, int) else s.dim(d) for d in dims], "")
@@ -54,6 +55,12 @@ def _check_range(facts: Facts, node: oir.Node) -> None:
     dtype = facts.dtype(node.outputs[0])
     if facts.carrier(dtype) not in ("FLOAT", "HALF", "BF16", "INT32", "INT64"):
         refuse(f"a range of type {dtype.name.lower()}")
+    for at in range(3):
+        if facts.from_float_input(given(node, at)):
+            refuse(
+                "a length that depends on a floating-point input",
+                "make the input an integer and cast it, or freeze it",
+            )
 
 
 @operator("Range", types="FI", check=_check_range)
@@ -151,7 +158,7 @@ def eye_like(s: Scope, node: oir.Node) -> Any:
     k = attr(node, "k", 0)
     static = s.static(x_value)
     if static is not None:
-        return s.constant(np.eye(*static, k, dtype=np.float32).astype(NUMPY[dtype]), dtype, "")
+        return s.constant(np.eye(static[0], static[1], k, dtype=np.float32).astype(NUMPY[dtype]), dtype, "")
     rows, columns = s.sizes(s.tensor(x_value))
     distance = s.elementwise("SUB", _index(s, columns, [1, 1], 1), _index(s, rows, [1, 1], 0), "distance")
     return s.cast(s.elementwise("EQUAL", distance, s.scalar(k, distance), "diagonal"), dtype)
@@ -159,6 +166,8 @@ def eye_like(s: Scope, node: oir.Node) -> Any:
 
 def _check_one_hot(facts: Facts, node: oir.Node) -> None:
     axis_of(attr(node, "axis", -1), facts.rank(given(node, 0)) + 1)
+    if facts.from_float_input(given(node, 1)):
+        refuse("a depth that depends on a floating-point input", "make the depth a constant or an integer input")
 
 
 @operator("OneHot", types="FI", check=_check_one_hot)

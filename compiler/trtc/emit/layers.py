@@ -17,7 +17,7 @@ import onnx_ir as oir
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.emit.emission import LayerRecord
 from trtc.emit.facts import Facts
-from trtc.emit.weights import NUMPY, convert, weights
+from trtc.emit.weights import BY_POINTER, NUMPY, convert, weights
 from trtc.ir.module import Module
 from trtc.ir.provenance import origins, rule
 from trtc.targets import Target
@@ -42,6 +42,8 @@ class Layers(Facts):
         self.records: list[LayerRecord] = []
         self.node: oir.Node | None = None
         self._mark = log.mark()
+        self.unreadable: dict[str, np.ndarray] = {}
+        self._pending: dict[str, np.ndarray] = {}
         self._names: set[str] = set()
         self._shared: dict[Any, Any] = {}
 
@@ -77,8 +79,10 @@ class Layers(Facts):
         later that it is wrong, T0703 when it kept an old value of a property.
         """
         name = self._layer_name(part)
+        pending, self._pending = self._pending, {}
         if made is None:
             raise self.error("T0702", f"TensorRT refused the layer `{name}`")
+        self.unreadable |= {f"{name}:{role}" if role else name: array for role, array in pending.items()}
         made.name = name
         if self.caps.metadata:
             made.metadata = self._metadata()
@@ -178,7 +182,7 @@ class Layers(Facts):
             # Neither may be a constant there: an INT32 constant and a cast.
             stored = "INT32"
             data = data.astype(NUMPY[stored])
-        made = self.net.add_constant(data.shape, weights(self.trt, data, stored, self.keepalive))
+        made = self.net.add_constant(data.shape, self.weights(data, stored))
         tensor = self.add(made, part)
         return tensor if stored == dtype else self.cast(tensor, dtype, f"{part}/cast")
 
@@ -186,9 +190,12 @@ class Layers(Facts):
         """The shared constants: other nodes may use them too."""
         return set(self._shared.values())
 
-    def weights(self, array: np.ndarray, dtype: str, name: str = "weights") -> Any:
-        """`trt.Weights` for a layer that takes them."""
-        return weights(self.trt, convert(array, dtype, name), dtype, self.keepalive)
+    def weights(self, array: np.ndarray, dtype: str, name: str = "weights", role: str = "") -> Any:
+        """`trt.Weights` for the next layer, as its `role`: kernel, bias, scale or shift; none for a constant."""
+        data = convert(array, dtype, name)
+        if dtype in BY_POINTER:
+            self._pending[role] = data
+        return weights(self.trt, data, dtype, self.keepalive)
 
     def no_weights(self, dtype: str) -> Any:
         return self.trt.Weights(self.type(dtype))

@@ -53,6 +53,7 @@ def emit(module: Module, target: Target, network: Any, log: Any | None = None) -
         tuple(scope.records),
         tuple(_difference(b) for b in bindings if b.differs),
         scope.keepalive,
+        scope.unreadable,
     )
 
 

@@ -41,8 +41,8 @@ def batch_normalization(s: Scope, node: oir.Node) -> Any:
             made = s.net.add_scale_nd(
                 x,
                 s.trt.ScaleMode.CHANNEL,
-                s.weights(shift.astype(NUMPY[dtype]), dtype, "shift"),
-                s.weights(scale.astype(NUMPY[dtype]), dtype, "scale"),
+                s.weights(shift.astype(NUMPY[dtype]), dtype, "shift", "shift"),
+                s.weights(scale.astype(NUMPY[dtype]), dtype, "scale", "scale"),
                 # Empty, but of the same type: TensorRT compares the types even so.
                 s.no_weights(dtype),
                 1,

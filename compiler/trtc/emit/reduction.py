@@ -120,7 +120,9 @@ def reduce_extreme(s: Scope, node: oir.Node) -> Any:
     op = _EXTREME[node.op_type]
     if s.type_of(x) != "BOOL":
         return s.reduce(op, x, _axes(s, node), _keep(node))
-    return s.cast(s.reduce(op, s.cast(x, "INT32"), _axes(s, node), _keep(node)), "BOOL")
+    found = s.reduce(op, s.cast(x, "INT32"), _axes(s, node), _keep(node), op.lower())
+    # Not a cast: the maximum of nothing is the least INT32, which is not 0, and yet false.
+    return s.elementwise("GREATER", found, s.scalar(0, found))
 
 
 def _check_cumsum(facts: Facts, node: oir.Node) -> None:

@@ -30,6 +30,7 @@ _KINDS = {
 #: One module per operator family; importing them fills the table.
 FAMILIES = (
     "activation",
+    "attention",
     "convolution",
     "elementwise",
     "gather",

@@ -14,10 +14,14 @@ import onnx_ir as oir
 from trtc.emit.facts import given
 from trtc.emit.shaping import Shaping
 from trtc.emit.weights import NUMPY, convert
+from trtc.ir.dims import unknown
 
 if TYPE_CHECKING:
     from trtc.ir.module import Module
     from trtc.targets import Target
+
+#: Shapes of the tensors whose elements inference names.
+_FEW = {(), *((count,) for count in range(1, 65))}
 
 
 class Scope(Shaping):
@@ -84,6 +88,10 @@ class Scope(Shaping):
             )
         self.learn(tensor, dims)
         elements = self.module.fact(value).value
+        if elements is None and expected in ("INT32", "INT64") and len(dims) <= 1 and got in _FEW:
+            # Inference calls the elements that it does not know after their tensor.
+            count = got[0] if got else 1
+            elements = tuple(unknown(f"{value.name}[{at}]", signed=True) for at in range(count))
         if elements is not None:
             self.learn_elements(tensor, elements)
 
@@ -118,7 +126,7 @@ class Scope(Shaping):
 
     def activation(self, op: str, tensor: Any, part: str = "", **properties: float) -> Any:
         made = self.net.add_activation(tensor, getattr(self.trt.ActivationType, op))
-        return self.add(made, part, **properties)
+        return self.add(made, part, None, **properties)
 
     def select(self, condition: Any, then: Any, otherwise: Any, part: str = "") -> Any:
         return self.add(self.net.add_select(condition, then, otherwise), part)

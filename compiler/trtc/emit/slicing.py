@@ -121,11 +121,12 @@ def split(s: Scope, node: oir.Node) -> Any:
     x = s.tensor(value)
     axis = axis_of(attr(node, "axis", 0), s.rank(value))
     total = s.shape(value)[axis]
-    sizes = s.elements(input_at(node, 1))
+    sizes_value = input_at(node, 1)
+    sizes = s.elements(sizes_value)
     outputs: list[Any] = []
     start: Any = 0
     for at, output in enumerate(node.outputs):
-        size = sizes[at] if sizes is not None else s.shape(output)[axis]
+        size: Any = sizes[at] if sizes is not None else s.shape(output)[axis]
         if size is total or size == total:
             outputs.append(x)
         else:

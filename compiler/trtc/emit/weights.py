@@ -23,8 +23,8 @@ NUMPY: dict[str, Any] = {
     "UINT8": np.uint8,
     "FP8": ml_dtypes.float8_e4m3fn,
 }
-#: Types that `trt.Weights(ndarray)` does not know: handed over by pointer.
-_BY_POINTER = ("BF16", "FP8")
+#: Types that `trt.Weights(ndarray)` does not know: handed over by pointer, and not given back.
+BY_POINTER = ("BF16", "FP8")
 
 
 def convert(array: np.ndarray, dtype: str, name: str, *, clamp: bool = False) -> np.ndarray:
@@ -73,6 +73,6 @@ def weights(trt: Any, array: np.ndarray, dtype: str, keepalive: list[Any]) -> An
         # Not ascontiguousarray: it turns 0-d into shape (1,).
         array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)
     keepalive.append(array)
-    if dtype in _BY_POINTER:
+    if dtype in BY_POINTER:
         return trt.Weights(getattr(trt.DataType, dtype), array.ctypes.data, array.size)
     return trt.Weights(array)

@@ -248,6 +248,19 @@ CASES: dict[str, str] = {
     "QuantizeLinear": "(float[N,3,4,4] x) => (float[N,3,4,4] y) <float s = {0.1}, int8 z = {0}> { q = QuantizeLinear(x, s, z) \n y = DequantizeLinear(q, s, z) }",
     "QuantizeLinear channel": "(float[N,3,4,4] x) => (float[N,1,4,4] y) <float s = {0.1}, int8 z = {0}, int8[1,3,1,1] w = {10, -20, 30}, float[1] ws = {0.02}, int8[1] wz = {0}, int32[1] b = {100}> { q = QuantizeLinear(x, s, z) \n d = DequantizeLinear(q, s, z) \n k = DequantizeLinear<axis = 0>(w, ws, wz) \n c = DequantizeLinear(b, s) \n y = Conv<kernel_shape = [1,1]>(d, k, c) }",
     "DequantizeLinear channels": "(float[N,2] x) => (float[N,3] y) <int8[2,3] w = {10, -20, 30, 1, 2, 3}, float[3] s = {0.02, 0.03, 0.04}> { k = DequantizeLinear<axis = 1>(w, s) \n y = MatMul(x, k) }",
+    # ---- attention
+    "Attention": "(float16[N,2,5,8] q, float16[N,2,7,8] k, float16[N,2,7,4] v) => (float16[N,2,5,4] y) { y = Attention(q, k, v) }",
+    "Attention mask": "(float[N,2,5,8] q, float[N,2,7,8] k, float[N,2,7,8] v, float[5,7] m) => (float[N,2,5,8] y) { y = Attention<scale = 0.25>(q, k, v, m) }",
+    "Attention causal": "(float16[N,2,T,8] q, float16[N,2,T,8] k, float16[N,2,T,8] v) => (float16[N,2,T,8] y) { y = Attention<is_causal = 1>(q, k, v) }",
+    "Attention causal mask": "(float[N,2,T,8] q, float[N,2,T,8] k, float[N,2,T,8] v, bool[N,1,1,T] m) => (float[N,2,T,8] y) { y = Attention<is_causal = 1>(q, k, v, m) }",
+    "Attention packed": "(float16[N,T,16] q, float16[N,T,8] k, float16[N,T,8] v) => (float16[N,T,16] y) { y = Attention<q_num_heads = 2, kv_num_heads = 1>(q, k, v) }",
+    "Attention past": '(float16[N,2,5,8] q, float16[N,2,5,8] k, float16[N,2,5,8] v, float16[N,2,P,8] pk, float16[N,2,P,8] pv) => (float16[N,2,5,8] y, float16[N,2,R,8] nk, float16[N,2,S,8] nv) { y, nk, nv = Attention<is_causal = 1>(q, k, v, "", pk, pv) }',
+    "Attention softcap": '(float[N,4,5,8] q, float[N,2,7,8] k, float[N,2,7,8] v) => (float[N,4,5,8] y, float[N,4,5,7] p) { y, "", "", p = Attention<softcap = 2.0, qk_matmul_output_mode = 3>(q, k, v) }',
+    "RotaryEmbedding": "(float[N,2,T,8] x, float[N,T,4] c, float[N,T,4] s) => (float[N,2,T,8] y) { y = RotaryEmbedding(x, c, s) }",
+    "RotaryEmbedding interleaved": "(float[N,2,T,8] x, float[9,4] c, float[9,4] s, int64[N,T] p) => (float[N,2,T,8] y) { y = RotaryEmbedding<interleaved = 1>(x, c, s, p) }",
+    "RotaryEmbedding partial": "(float[N,T,16] x, float[N,T,2] c, float[N,T,2] s) => (float[N,T,16] y) { y = RotaryEmbedding<num_heads = 2, rotary_embedding_dim = 4>(x, c, s) }",
+    "ReverseSequence": "(float[4,N,3] x, int64[N] l) => (float[4,N,3] y) { y = ReverseSequence(x, l) }",
+    "Split runtime": "(float[N,6] x, int64[2] s) => (float[N,A] a, float[N,B] b) { a, b = Split<axis = 1>(x, s) }",
     # ---- types
     "double": "(double[N,4] x) => (double[N,4] y) <double c = {2.5}> { y = Mul(x, c) }",
 }

@@ -72,21 +72,24 @@ def test_the_way_out_is_given() -> None:
     assert found.help == "ReduceSum: make `a` a constant"
 
 
-def test_a_layer_that_tensorrt_does_not_make_carries_its_words() -> None:
-    found = _refused(
-        "(float[1,3,4,4] x) => (float[1,1,4,4] y) <float[1,2,1,1] w = {1.0, 2.0}> { y = Conv<kernel_shape = [1,1]>(x, w) }"
-    )
-    assert (found.code, found.node) == ("T0702", "Conv_0")
-    assert found.notes
-    assert found.notes[0].startswith("TensorRT: ")
-    assert "cudaError" not in render(found)
-
-
 def _scope() -> tuple[Scope, object]:
     target = targets.load("tensorrt_rtx")
     builder = target.builder()
     network = target.network(builder)
     return Scope(module_of("(float[4] x) => (float[4] y) { y = Relu(x) }"), target, network, target.logger), builder
+
+
+def test_a_layer_that_tensorrt_does_not_make_carries_its_words() -> None:
+    scope, _builder = _scope()
+    scope.begin(scope.module.graph[0])
+    x = scope.net.add_input("x", trt.float32, (2, 5000))
+    with pytest.raises(DiagnosticError) as error:
+        scope.add(scope.net.add_topk(x, trt.TopKOperation.MAX, 4000, 2), "largest")
+    found = error.value.diagnostics[0]
+    assert (found.code, found.node) == ("T0702", "Relu_0")
+    assert found.message == "Relu: TensorRT refused the layer `Relu_0/largest`"
+    assert "TopK K: 4000" in found.notes[0]
+    assert "cudaError" not in render(found)
 
 
 def test_a_mistake_that_shows_only_in_the_shape() -> None:

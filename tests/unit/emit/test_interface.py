@@ -71,6 +71,15 @@ def test_weights_are_owned_until_the_build() -> None:
     assert [a.tolist() for a in built.emission.keepalive] == [[1.0, 2.0, 3.0, 4.0]]
 
 
+def test_weights_that_tensorrt_does_not_give_back() -> None:
+    built = build(
+        "(bfloat16[N,1,4,4] x) => (bfloat16[N,1,3,3] y) <bfloat16[1,1,2,2] w = {16256, 16384, 16448, 16512}, "
+        "bfloat16 c = {16384}> { a = Conv<kernel_shape = [2,2]>(x, w) \n y = Mul(a, c) }"
+    )
+    kept = {name: array.astype(float).reshape(-1).tolist() for name, array in built.emission.unreadable.items()}
+    assert kept == {"Conv_0:kernel": [1.0, 2.0, 3.0, 4.0], "constant/c": [2.0]}
+
+
 def test_function_bodies_are_emitted() -> None:
     built = build(
         '<ir_version: 10, opset_import: ["" : 23, "local" : 1]> g (float[N,3] x) => (float[N,3] y) '

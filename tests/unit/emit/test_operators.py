@@ -19,6 +19,7 @@ _VALUES = {
     ("Range runtime", "b"): (9,),
     ("Range runtime", "c"): (2,),
     ("OneHot runtime", "d"): (5,),
+    ("Split runtime", "s"): (2, 4),
 }
 
 
