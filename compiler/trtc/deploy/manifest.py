@@ -1,4 +1,4 @@
-"""The manifest: what was compiled from what, for what, and how it was proved. The same compile writes the same bytes."""
+"""The manifest: what was compiled from what, for what, and how it was proved. The same compile, the same bytes."""
 
 from __future__ import annotations
 

@@ -150,12 +150,11 @@ class Serializer:
             serde.serialize_value_into(infos.add(), value)
 
     def _value(self, proto: onnx.ValueInfoProto, value: oir.Value) -> None:
-        """An input or output: what the model says of it, and what was inferred where the model says nothing."""
-        if value.type is None or value.shape is None:
-            found = self._describe(value) if self._describe is not None else None
-            if found is not None:
-                _typed(proto, value.name or "", *found)
-                return
+        """An input or output: what was inferred (a spec may have refined it), else what the model says of it."""
+        found = self._describe(value) if self._describe is not None else None
+        if found is not None and found[1] is not None:
+            _typed(proto, value.name or "", *found)
+            return
         serde.serialize_value_into(proto, value)
 
 

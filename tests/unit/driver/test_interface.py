@@ -1,0 +1,79 @@
+"""What a spec says of inputs and outputs reaches the network: asserted, refined, frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import trtc
+
+MODEL = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[d0,d1] x, float[K] k) => (float[A,B] y) { y = Mul(x, k) }
+"""
+
+
+def compile_with(folder: Path, text: str) -> trtc.CompileResult:
+    onnx.save(model(), folder / "m.onnx")
+    (folder / "m.trtspec").write_text(
+        'trtspec 1\nmodel "m.onnx"\ntarget tensorrt_rtx\nemit { engine = "m.engine" readback = "back.onnx" }\n' + text
+    )
+    return trtc.compile(folder / "m.trtspec", isolate=False)
+
+
+def model() -> onnx.ModelProto:
+    """x: [dyn.0, dyn.1] times k: [K]; exporters write dims with dots, which the textual syntax cannot."""
+    made = onnx.parser.parse_model(MODEL)
+    for at, name in enumerate(("dyn.0", "dyn.1")):
+        made.graph.input[0].type.tensor_type.shape.dim[at].dim_param = name
+    return made
+
+
+def shapes(path: Path) -> dict[str, list[int | str]]:
+    graph = onnx.load(path).graph
+    return {
+        v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim] for v in (*graph.input, *graph.output)
+    }
+
+
+def test_numbers_in_the_place_of_symbols_make_the_network_static(tmp_path: Path) -> None:
+    result = compile_with(tmp_path, 'input "x" : f32[2, 3]\ninput "k" : f32[3]\n')
+    assert [tuple(b["shape"]) for b in result.bindings] == [("2", "3"), ("3",), ("2", "3")]
+    assert shapes(tmp_path / "back.onnx") == {"x": [2, 3], "k": [3], "y": [2, 3]}
+
+
+def test_a_dim_of_the_spec_renames_the_models(tmp_path: Path) -> None:
+    result = compile_with(
+        tmp_path,
+        'dim rows in 1..4\ninput "x" : f32[rows, 3]\ninput "k" : f32[3]\nprofile "p" { rows = min 1 opt 2 max 4 }\n',
+    )
+    assert [tuple(b["shape"]) for b in result.bindings] == [("rows", "3"), ("3",), ("rows", "3")]
+    assert [label for label, _ in result.rungs[0].points] == ["p min", "p opt", "p max"]
+
+
+def test_a_frozen_input_is_no_input_any_more(tmp_path: Path) -> None:
+    result = compile_with(tmp_path, 'input "x" : f32[2, 3]\ninput "k" = [1.5, 2.0, 3.0]\n')
+    assert [b["name"] for b in result.bindings] == ["x", "y"]
+    assert [r.status for r in result.rungs[:2]] == ["passed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ('input "z" : f32[2, 3]\n', "T0570", "the model has no input `z`"),
+        ('input "x" : f16[2, 3]\n', "T0574", "its dtype is f32"),
+        ('input "x" : f32[2]\n', "T0574", "it has rank 2"),
+        ('input "x" : f32[2, 3]\ninput "k" = [1, 2]\n', "T0610", "3"),
+        ('input "x" : f32[2, 3]\ninput "k" : f32[3]\noutput "y" : f32[2, 4]\n', "T0574", "3, not 4"),
+        ('input "x" : f32[2, 3]\ninput "k" : f32[3]\noutput "w" : f32[2, 3]\n', "T0570", "the model has no output `w`"),
+        ('input "x" : f32[2, 3]\n', "T0576", "`K`"),
+    ],
+)
+def test_what_contradicts_the_model_is_said_with_its_place(tmp_path: Path, text: str, code: str, words: str) -> None:
+    with pytest.raises(trtc.DiagnosticError) as caught:
+        compile_with(tmp_path, text)
+    assert code in {d.code for d in caught.value.diagnostics}
+    assert words in str(caught.value)
