@@ -66,8 +66,9 @@ def weights(trt: Any, array: np.ndarray, dtype: str, keepalive: list[Any]) -> An
     """
     if array.size == 0:
         return trt.Weights(getattr(trt.DataType, dtype))
-    if array.dtype.byteorder == "<" and array.dtype.isnative:
-        # An explicit byte order, which TensorRT's binding does not recognize, on the same memory.
+    if array.dtype.isnative and array.dtype == np.dtype(NUMPY[dtype]):
+        # On the same memory, numpy's own type object: one that was given a byte order (also for int8, where it means
+        # nothing) is not recognized by TensorRT's binding.
         array = array.view(NUMPY[dtype])
     if not array.flags.c_contiguous or not array.dtype.isnative:
         # Not ascontiguousarray: it turns 0-d into shape (1,).
