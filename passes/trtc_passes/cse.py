@@ -46,6 +46,8 @@ class _Scope:
 
     outer: _Scope | None
     known: dict[Hashable, oir.Node] = field(default_factory=dict[Hashable, Any])
+    functions: dict[tuple[str, str, str], bool] = field(default_factory=dict[tuple[str, str, str], bool])
+    """Which functions give the same result every time; one dict for all scopes."""
 
     def find(self, key: Hashable) -> oir.Node | None:
         scope: _Scope | None = self
@@ -65,10 +67,10 @@ def _visit(module: Module, graph: oir.Graph, scope: _Scope, context: Context) ->
     for node in graph:
         inner = list(subgraphs(node))
         for one in inner:
-            merged += _visit(module, one, _Scope(scope), context)
+            merged += _visit(module, one, _Scope(scope, functions=scope.functions), context)
         if inner:
             continue
-        key = _key(module, node)
+        key = _key(module, node, scope)
         if key is None:
             continue
         first = scope.find(key)
@@ -82,12 +84,12 @@ def _visit(module: Module, graph: oir.Graph, scope: _Scope, context: Context) ->
     return merged
 
 
-def _key(module: Module, node: oir.Node) -> Hashable | None:
+def _key(module: Module, node: oir.Node, scope: _Scope) -> Hashable | None:
     """Equal for nodes that compute the same; None for one that is never merged."""
     from trtc_passes.operators import deterministic
 
     # An Identity is where an output of the model is another value: merging two would only make another.
-    if (node.op_type == "Identity" and node.domain == "") or not deterministic(module, node):
+    if (node.op_type == "Identity" and node.domain == "") or not deterministic(module, node, scope.functions):
         return None
     attributes: list[Hashable] = []
     for name in sorted(node.attributes):

@@ -33,7 +33,7 @@ class Plan:
 
 
 def make_plan(module: Module, max_growth: int, max_size: int, refused: dict[Any, str], budget: int) -> Plan:
-    """The plan that stays within `budget` bytes of growth. Nodes in `refused` are left out; those that are left out here
+    """The plan that stays within `budget` bytes of growth. Nodes in `refused` are left out; those left out here
     are added to it with the reason."""
     sizes: dict[oir.Value, int] = {}
     waves: dict[oir.Value, int] = {}

@@ -78,11 +78,18 @@ def is_call(module: Module, node: oir.Node) -> bool:
     return bool(module.model.functions) and node.op_identifier() in module.model.functions
 
 
-def deterministic(module: Module, node: oir.Node) -> bool:
-    """Whether equal inputs give equal outputs every time. Operators that nobody knows count as random."""
+def deterministic(module: Module, node: oir.Node, known: dict[tuple[str, str, str], bool] | None = None) -> bool:
+    """Whether equal inputs give equal outputs every time. Operators that nobody knows count as random.
+
+    `known` remembers functions from one call to the next: each body is looked at once.
+    """
     if is_call(module, node):
-        body = module.model.functions[node.op_identifier()]
-        return all(deterministic(module, inner) for inner in body.all_nodes())
+        known = {} if known is None else known
+        key = node.op_identifier()
+        if key not in known:
+            body = module.model.functions[key]
+            known[key] = all(deterministic(module, inner, known) for inner in body.all_nodes())
+        return known[key]
     if node.domain == "com.microsoft":
         return not any(word in node.op_type for word in _RANDOM_WORDS)
     if node.domain != "" or node.op_type in RANDOM:

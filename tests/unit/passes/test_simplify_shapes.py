@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pass_harness import assert_same, check, listing, load, model, run
+from pass_harness import assert_same, check, load, model, run
 
 from trtc.ir import dims
 from trtc_passes import Cse, Dce, SimplifyShapes

@@ -16,8 +16,9 @@ from pass_harness import assert_same, listing, load, model, run
 from trtc import ir, lang
 from trtc.driver.compile import run_pipeline
 from trtc.driver.library import vocabulary
+from trtc.evaluate import Evaluator
 from trtc.ir import Module
-from trtc.pipeline import Registry, options_of
+from trtc.pipeline import Context, Registry, options_of
 from trtc.pipeline.runner import Outcome
 from trtc_passes import PASSES
 
@@ -127,7 +128,7 @@ def graphs(draw: Any) -> tuple[str, dict[str, np.ndarray]]:
     return builder.text(), builder.weights
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(graphs())
 def test_any_graph_keeps_its_values(graph: tuple[str, dict[str, np.ndarray]]) -> None:
     text, weights = graph
@@ -206,6 +207,55 @@ def test_a_pass_that_finds_nothing_changes_nothing(cls: Any) -> None:
     assert result.changed is expected
     assert list(module.graph) == nodes
     assert module.graph.initializers["w"].const_value is weight
+
+
+def _chain(blocks: int) -> Any:
+    """Blocks of which every pass finds something to do, one after the other."""
+    lines = [
+        f"a{i} = Relu(x{i}) b{i} = Identity(a{i}) c{i} = MatMul(b{i}, w) m{i} = Mul(c{i}, k{i}) k{i} = Exp(e) "
+        f"s{i} = Shape(m{i}) g{i} = Gather(s{i}, i0) u{i} = Unsqueeze(g{i}, z) t{i} = Concat <axis = 0> (u{i}, four) "
+        f"r{i} = Reshape(m{i}, t{i}) p{i} = Transpose <perm = [0, 2, 1]> (r{i}) "
+        f"q{i} = Transpose <perm = [0, 2, 1]> (p{i}) dead{i} = Neg(q{i}) x{i + 1} = Reshape(q{i}, flat)"
+        for i in range(blocks)
+    ]
+    return f"(float[N,8] x0) => (float[N,8] x{blocks}) {{ {' '.join(lines)} }}"
+
+
+def _fan(width: int) -> Any:
+    """One value, and one constant, with many users."""
+    lines = [
+        f"a{i} = Mul(x, e) b{i} = Add(a{i}, e) c{i} = Identity(b{i}) d{i + 1} = Sub(d{i}, c{i})" for i in range(width)
+    ]
+    return f"(float[N,8] x) => (float[N,8] d{width}) {{ d0 = Relu(x) {' '.join(lines)} }}"
+
+
+_SHARED = "<int64 i0 = {0}, int64[1] z = {0}, int64[2] four = {4, -1}, int64[2] flat = {-1, 8}, float e = {0.5}>"
+
+
+@pytest.mark.parametrize("graph", [_chain, _fan], ids=["chain", "fan"])
+@pytest.mark.parametrize("cls", PASSES, ids=lambda cls: cls.name)
+def test_ten_times_the_nodes_take_ten_times_the_calls(cls: Any, graph: Any) -> None:
+    def calls(size: int) -> int:
+        head, _, body = graph(size).partition("{")
+        # Each k is used before it is made: loading sorts.
+        module = load(model(f"g {head} {_SHARED} {{ {body}", {"w": np.eye(8, dtype=np.float32)}))
+        context = Context(Evaluator())
+        count = 0
+
+        def profile(frame: object, event: str, arg: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(profile)
+        try:
+            cls().run(module, context)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    calls(10)  # fills what is kept from one run to the next: imports, the dims of inference
+    few, many = calls(40), calls(400)
+    assert many < 12 * few + 4_000
 
 
 def test_the_options_can_be_read_without_onnx() -> None:
