@@ -21,11 +21,12 @@ from onnx.backend.base import Backend as _Backend
 from onnx.backend.base import BackendRep, Device, DeviceType, namedtupledict
 
 from trtc import ir, targets
+from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.driver.compile import PreparedModel, prepare_module
 from trtc.engine.lower import Lowered, lower
 from trtc.evaluate import session
 from trtc.verify.interface import Interface
-from trtc.verify.runners import cast_exact, feed_value, fetch_value, ort_dtype
+from trtc.verify.runners import ValueDoesNotFit, cast_exact, feed_value, fetch_value, ort_dtype
 
 if TYPE_CHECKING:
     from trtc.driver.spec import Triple
@@ -49,16 +50,23 @@ class Compiled(BackendRep):
             self._session = session(path)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Outputs in the order of the model, as a namedtuple. `inputs`: arrays in order, or a dict by name."""
+        """Outputs in the order of the model, as a namedtuple. `inputs`: arrays in order, or a dict by name.
+
+        Raises:
+            DiagnosticError: T0705 a value that the network's type cannot hold.
+        """
         if isinstance(inputs, Mapping):
             feeds = dict(inputs)
         else:
             given = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
             feeds = dict(zip(self.interface.inputs, given, strict=False))
-        ready = {
-            i.name: feed_value(cast_exact(i.name, np.asarray(feeds[i.name]), ort_dtype(i.type)))
-            for i in self._session.get_inputs()
-        }
+        try:
+            ready = {
+                i.name: feed_value(cast_exact(i.name, np.asarray(feeds[i.name]), ort_dtype(i.type)))
+                for i in self._session.get_inputs()
+            }
+        except ValueDoesNotFit as error:
+            raise DiagnosticError(Diagnostic("T0705", str(error))) from None
         names = list(self.interface.outputs)
         values = self._session.run_with_ort_values(names, ready)
         answers = [cast_exact(n, fetch_value(v), self.interface.outputs[n]) for n, v in zip(names, values, strict=True)]
@@ -71,8 +79,6 @@ class Backend(_Backend):
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether the model compiles."""
-        from trtc.diagnostics import DiagnosticError
-
         try:
             cls.prepare(model, device, **kwargs)
         except DiagnosticError:

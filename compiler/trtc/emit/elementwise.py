@@ -127,7 +127,10 @@ def _mod(facts: Facts, node: oir.Node) -> None:
 
 @operator("Mod", types="FI", typed=None, check=_mod)
 def modulo(s: Scope, node: oir.Node) -> Any:
-    """`a - b*floor(a/b)` has the sign of b, `fmod` (`a - b*trunc(a/b)`) that of a."""
+    """`a - b*floor(a/b)` has the sign of b, `fmod` (`a - b*trunc(a/b)`) that of a.
+
+    An infinite b leaves a finite a as it is, where the formula has infinity times zero.
+    """
     values = _values(node)
     dtype = s.engine_type(values[0])
     floating = dtype in ("FLOAT", "HALF", "BF16")
@@ -141,7 +144,17 @@ def modulo(s: Scope, node: oir.Node) -> Any:
         above = s.elementwise("GREATER", exact, s.scalar(0, exact), "above")
         quotient = s.select(above, s.unary("FLOOR", exact, "floor"), s.unary("CEIL", exact, "ceil"), "trunc")
     product = s.elementwise("PROD", b, quotient, "product")
-    return s.cast(s.elementwise("SUB", a, product, "" if s.type_of(a) == dtype else "rest"), dtype)
+    if not floating or _finite(s, values[1]):
+        return s.cast(s.elementwise("SUB", a, product, "" if s.type_of(a) == dtype else "rest"), dtype)
+    rest = s.elementwise("SUB", a, product, "rest")
+    finite = s.unary("NOT", s.unary("ISINF", a, "dividend_infinite"), "dividend_finite")
+    whole = s.elementwise("AND", s.unary("ISINF", b, "divisor_infinite"), finite, "whole")
+    return s.cast(s.select(whole, a, rest, "" if s.type_of(a) == dtype else "remainder"), dtype)
+
+
+def _finite(s: Scope, value: oir.Value) -> bool:
+    constant = s.array(value)
+    return constant is not None and bool(np.isfinite(constant.astype(np.float64)).all())
 
 
 def _where(facts: Facts, node: oir.Node) -> None:

@@ -22,10 +22,14 @@ class ValueDoesNotFit(Exception):
 
 
 def cast_exact(name: str, array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """`array` as `dtype`. An integer that does not fit is an error, not a wrap; floats round, as the target does."""
+    """`array` as `dtype`. An integer that does not fit is an error, not a wrap, a float not an infinity; floats round,
+    as the target does."""
     if array.dtype == dtype:
         return array
-    cast = array.astype(dtype)
+    with np.errstate(over="ignore"):
+        cast = array.astype(dtype)
+    if array.dtype == np.float64 and not np.array_equal(np.isinf(cast.astype(np.float64)), np.isinf(array)):
+        raise ValueDoesNotFit(f"`{name}` holds values that {dtype} cannot: {array.min()} to {array.max()}")
     integers = np.issubdtype(array.dtype, np.integer) and np.issubdtype(dtype, np.integer)
     if integers and not np.array_equal(cast.astype(array.dtype), array):
         raise ValueDoesNotFit(f"`{name}` holds values that {dtype} cannot: {array.min()} to {array.max()}")
@@ -38,7 +42,7 @@ _ORT_TYPES = {
     "tensor(float16)": "float16",
     "tensor(string)": "object",
 }
-#: What ONNX Runtime hands to numpy as raw bits of the same width.
+#: What numpy has from ml_dtypes. ONNX Runtime's Python takes it as raw bits and hands it out not at all.
 _ML_TYPES = {
     "tensor(bfloat16)": "bfloat16",
     "tensor(float8e4m3fn)": "float8_e4m3fn",
@@ -70,9 +74,12 @@ def feed_value(array: np.ndarray[Any, Any]) -> Any:
 
 def fetch_value(value: Any) -> np.ndarray[Any, Any]:
     """The array of an `OrtValue`."""
-    dtype = ort_dtype(value.data_type())
-    array: np.ndarray[Any, Any] = np.asarray(value.numpy())
-    return array.view(dtype).reshape(array.shape) if array.dtype != dtype and array.dtype.kind in "uiV" else array
+    if value.data_type() not in _ML_TYPES:
+        return np.asarray(value.numpy())
+    import ctypes
+
+    bits = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+    return np.frombuffer(bits, ort_dtype(value.data_type())).reshape(value.shape())
 
 
 #: The one input that Polygraphy hands to a runner here: which point to run. Given the arrays themselves, Comparator

@@ -34,9 +34,10 @@ def carry(site: Site) -> oir.Function | None:
     model = site.module.model
     function = oir.serde.deserialize_function(proto)
     unique = site.module.unique
-    for inner in function:
+    for inner in function.all_nodes():  # those of bodies too
         inner.name = unique(inner.name or f"{function.name}_{inner.op_type}")
-        for value in inner.outputs:
+        bodies = [attr.as_graph() for attr in inner.attributes.values() if attr.type == oir.AttributeType.GRAPH]
+        for value in (*inner.outputs, *(value for body in bodies for value in body.inputs)):
             value.name = unique(value.name) if value.name else value.name
     for value in function.inputs:
         value.name = unique(value.name or function.name)

@@ -1,0 +1,46 @@
+"""Values through the whole chain to the network, read back: the numbers are ONNX's own or follow from its text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+import trtc.backend
+from trtc.diagnostics import DiagnosticError
+
+
+def run(opset: int, graph: str, *inputs: Any) -> list[np.ndarray[Any, Any]]:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> g {graph}')
+    return [np.asarray(a) for a in trtc.backend.run_model(model, list(inputs))]
+
+
+def test_bfloat16_goes_in_and_comes_out() -> None:
+    x = np.array([1.5, -2.0, 3.25], ml_dtypes.bfloat16)
+    (y,) = run(23, "(bfloat16[3] x) => (bfloat16[3] y) { y = Add(x, x) }", x)
+    assert y.dtype == ml_dtypes.bfloat16
+    assert y.tolist() == [3.0, -4.0, 6.5]
+
+
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_a_remainder_by_infinity_is_the_dividend(kind: str) -> None:
+    dtype = {"float": np.float32, "float16": np.float16}[kind]
+    a = np.array([3, -3, 0, np.inf, np.nan, 5.5, -5.5], dtype)
+    b = np.array([np.inf, np.inf, -np.inf, np.inf, np.inf, 2, 2], dtype)
+    (y,) = run(23, f"({kind}[7] a, {kind}[7] b) => ({kind}[7] y) {{ y = Mod<fmod = 1>(a, b) }}", a, b)
+    np.testing.assert_array_equal(y, np.array([3, -3, 0, np.nan, np.nan, 1.5, -1.5], dtype))
+    # Opset 28 defines the floored one too, whose result has the sign of the divisor.
+    (y,) = run(28, f"({kind}[7] a, {kind}[7] b) => ({kind}[7] y) {{ y = Mod(a, b) }}", a, b)
+    np.testing.assert_array_equal(y, np.array([3, np.inf, 0, np.nan, np.nan, 1.5, 0.5], dtype))
+
+
+def test_a_double_beyond_float32_is_an_error_not_an_infinity() -> None:
+    graph = "(double[2] x) => (double[2] y) { y = Neg(x) }"
+    (y,) = run(23, graph, np.array([1e30, -np.inf]))
+    assert y.tolist() == [-float(np.float32(1e30)), np.inf]
+    with pytest.raises(DiagnosticError, match="1e\\+200") as error:
+        run(23, graph, np.array([1e200, 1.0]))
+    assert [d.code for d in error.value.diagnostics] == ["T0705"]
