@@ -36,7 +36,10 @@ class Finding:
 
 
 def check(module: Module, target: Target) -> list[Finding]:
-    """One finding per node that cannot be emitted, in graph order. Adds nothing to any network."""
+    """One finding per node that cannot be emitted, in graph order. Adds nothing to any network.
+
+    Nodes that only lack the shape of a reported node's output are not reported themselves.
+    """
     facts = Facts(module, target.capabilities)
     known = table()
     findings: list[Finding] = []
@@ -45,12 +48,22 @@ def check(module: Module, target: Target) -> list[Finding]:
             _check_value(facts, value, "network input")
         except Refusal as found:
             findings.append(Finding(value.name or "", "input", "", found.reason, found.help))
+    unknown: set[oir.Value] = set()
     for node in module.graph:
+        if any(value in unknown for value in node.inputs):
+            # Says nothing of its own: what it takes comes from a node that is reported, with no shape.
+            unknown.update(_shapeless(module, node))
+            continue
         try:
             _check_node(facts, node, known.get((node.domain, node.op_type)), target)
         except Refusal as found:
             findings.append(Finding(node.name or "", node.op_type, node.domain, found.reason, found.help))
+            unknown.update(_shapeless(module, node))
     return findings
+
+
+def _shapeless(module: Module, node: oir.Node) -> list[oir.Value]:
+    return [value for value in node.outputs if module.shape(value) is None]
 
 
 def report(findings: list[Finding], target: Target, file: str | None = None) -> Diagnostic:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx_ir as oir
 
 from trtc.emit.facts import Facts, attr, axis_of, given, input_at, refuse
@@ -14,6 +15,9 @@ from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
 from trtc.emit.shaping import Unknown
 from trtc.ir import dims as d
+
+#: Further than any dim reaches.
+_FAR = 2**31 - 1
 
 
 def _axes_steps(facts: Facts, node: oir.Node) -> tuple[list[int], list[int]]:
@@ -93,10 +97,15 @@ def _computed(s: Scope, starts: oir.Value, ends: oir.Value, at: int, step: int, 
     zero, one = s.shape_constant([0]), s.shape_constant([1])
     ends_of = []
     for value in (starts, ends):
-        tensor = s.tensor(value)
-        if tuple(tensor.shape) != (1,):
-            tensor = s.add(s.net.add_slice(tensor, (at,), (1,), (1,)), "index")
-        index = s.cast(tensor, s.caps.shape_dtype)
+        array = s.array(value)
+        if array is not None:
+            # "As far as it goes" is the largest number of the model's type, which may not be one of the engine's.
+            index = s.shape_constant([int(np.clip(array.reshape(-1)[at], -_FAR, _FAR))])
+        else:
+            tensor = s.tensor(value)
+            if tuple(tensor.shape) != (1,):
+                tensor = s.add(s.net.add_slice(tensor, (at,), (1,), (1,)), "index")
+            index = s.cast(tensor, s.caps.shape_dtype)
         behind = s.arithmetic("SUM", index, dim)
         ends_of.append(s.select(s.arithmetic("LESS", index, zero), behind, index, "from_end"))
     first, last = ends_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,26 @@ def module_of(text: str) -> Module:
         if not node.name:
             node.name = f"{node.op_type}_{at}"
     return Module(oir.from_proto(proto))
+
+
+def portable() -> Any:
+    """TensorRT RTX as if it had only what TensorRT 8.6 has: every other way to emit an operator, on a real builder."""
+    target = targets.load("tensorrt_rtx")
+    newer = {"ActivationType.GELU_ERF", "ActivationType.GELU_TANH", "UnaryOperation.ISNAN"}
+    table = dataclasses.replace(
+        target.capabilities,
+        slice_axes=False,
+        squeeze_layer=False,
+        cumulative=False,
+        normalization_v2=False,
+        attention=None,
+        topk_indices_type=False,
+        int_unary=frozenset({"SIGN"}),
+        int_pow=False,
+        bool_constants=False,
+        members=target.capabilities.members - newer,
+    )
+    return dataclasses.replace(target, capabilities=table)
 
 
 def build(text: str | Module, target: Any | None = None) -> Built:

@@ -45,6 +45,14 @@ def test_nothing_is_added_before_the_report() -> None:
     assert (network.num_layers, network.num_inputs) == (0, 0)
 
 
+def test_what_only_follows_is_not_reported() -> None:
+    found = _refused(
+        "(float[N,4] x, bool c) => (float[N,4] y) { y0 = If (c) <then_branch = t () => (float[A,B] a) { a = Identity(x) }, "
+        "else_branch = e () => (float[D] b) { b = Shrink(x) }> \n z = Exp(y0) \n y = Relu(z) }"
+    )
+    assert [f["op"] for f in found.data["findings"]] == ["If"]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

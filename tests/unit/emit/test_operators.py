@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import CASES
 
-from conftest import build, trt
+from conftest import build, portable, trt
 from trtc import emit
 from trtc.emit.registry import table
 
@@ -46,6 +46,21 @@ def test_engine(case: str) -> None:
     mark = built.target.logger.mark()
     plan = built.builder.build_serialized_network(network, config)
     assert plan is not None, built.target.logger.errors(mark)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "bfloat" not in case])
+def test_without_the_newer_layers(case: str) -> None:
+    built = build(CASES[case], portable())
+    newer = {"CUMULATIVE", "SQUEEZE", "UNSQUEEZE", "ATTENTION_INPUT", "ROTARY_EMBEDDING"}
+    assert not newer & set(built.types())
+    for at in range(built.network.num_layers):
+        layer = built.network.get_layer(at)
+        if layer.type == trt.LayerType.SLICE:
+            layer.__class__ = trt.ISliceLayer
+            assert layer.axes is None
+    assert {n: len(s) for n, (s, _) in built.outputs().items()} == {
+        b.name: len(b.shape) for b in built.emission.bindings if not b.is_input
+    }
 
 
 def test_every_operator_has_a_case() -> None:
