@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from trtc.diagnostics.diagnostic import Diagnostic, Severity
 from trtc.diagnostics.source import Span
@@ -92,7 +92,9 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _excerpt(span: Span, text: str, mark: str, width: int, *, first: bool, paint, style: str) -> list[str]:  # pyright: ignore
+def _excerpt(
+    span: Span, text: str, mark: str, width: int, *, first: bool, paint: Callable[[str, str], str], style: str
+) -> list[str]:
     number, column = span.source.position(span.start)
     end_line, end_column = span.source.position(max(span.end, span.start))
     line = span.source.line(number)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import resource
@@ -135,9 +136,8 @@ def internal(error: BaseException) -> Diagnostic:
 
 def _warm_up() -> None:
     """Import what every job needs while the parent still works."""
-    import trtc.emit
-    import trtc.ir.loader
-    import trtc.readback  # noqa: F401
+    for name in ("trtc.emit.network", "trtc.ir.loader", "trtc.readback"):
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,8 @@ class Evaluator:
             # Operators without a kernel on the CPU: the slow and complete reference. It holds no state.
             from onnx.reference import ReferenceEvaluator
 
-            arrays = ReferenceEvaluator(model).run(names, dict(feeds))
+            found: Any = ReferenceEvaluator(model).run(names, dict(feeds))
+            arrays = found
         return {value: np.asarray(array) for value, array in zip(outputs, arrays, strict=True)}
 
 

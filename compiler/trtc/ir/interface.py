@@ -12,6 +12,7 @@ import onnx_ir as oir
 from trtc.diagnostics import Diagnostic, DiagnosticError, Span, suggest
 from trtc.ir import dims, edit
 from trtc.ir.dims import Dim, Expr
+from trtc.ir.infer.fact import Fact
 from trtc.ir.module import Module
 
 
@@ -189,7 +190,7 @@ def _unify(have: Dim, want: int | str | None, renamed: dict[str, Dim], *, refine
 
 def _rename(module: Module, renamed: Mapping[str, Dim]) -> None:
     """Put other dims for the symbols of the inputs; everything else is inferred again from there."""
-    kept = {}
+    kept: dict[oir.Value, Fact] = {}
     for value in module.graph.inputs:
         fact = module.fact(value)
         if fact.shape is not None:

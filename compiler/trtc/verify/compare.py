@@ -1,4 +1,5 @@
 """One output of two runs, as numbers."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

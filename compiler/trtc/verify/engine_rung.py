@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from trtc.targets import TARGETS
+from trtc.verify.arrays import read_npz, write_npz
 from trtc.verify.interface import Interface
 from trtc.verify.runners import PointRunner, cast_exact
 
@@ -64,7 +65,7 @@ def run_engine(
         folder = Path(name)
         (folder / "engine").symlink_to(plan.resolve())
         for at, point in enumerate(points):
-            np.savez(folder / f"feeds_{at}.npz", **{f"a_{k}": v for k, v in point.items()})
+            write_npz(folder / f"feeds_{at}.npz", point)
         (folder / "job.json").write_text(json.dumps({"module": TARGETS[target].module, "points": len(points)}))
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         if target == "tensorrt_rtx":
@@ -82,11 +83,7 @@ def run_engine(
             raise CannotRun(last)
         if child.returncode != 0:
             raise RuntimeError(f"the process that ran the engine ended with status {child.returncode}: {last}")
-        answers: list[dict[str, np.ndarray[Any, Any]]] = []
-        for at in range(len(points)):
-            with np.load(folder / f"outputs_{at}.npz") as data:
-                answers.append({key.removeprefix("a_"): data[key] for key in data.files})
-        return answers
+        return [read_npz(folder / f"outputs_{at}.npz") for at in range(len(points))]
 
 
 def _child(folder: Path) -> int:
@@ -109,14 +106,12 @@ def _child(folder: Path) -> int:
     G_LOGGER.module_severity = G_LOGGER.ERROR
     with TrtRunner(engine) as runner:
         for at in range(job["points"]):
-            with np.load(folder / f"feeds_{at}.npz") as data:
-                feeds = {key.removeprefix("a_"): data[key] for key in data.files}
-            feeds = {n: a for n, a in feeds.items() if n in set(runner.get_input_metadata())}
-            _choose_profile(runner, engine, feeds)
             wanted = runner.get_input_metadata()
+            feeds = {n: a for n, a in read_npz(folder / f"feeds_{at}.npz").items() if n in wanted}
+            _choose_profile(runner, engine, feeds)
             feeds = {n: cast_exact(n, a, np.dtype(_numpy(wanted[n].dtype))) for n, a in feeds.items()}
             outputs = runner.infer(feeds)
-            np.savez(folder / f"outputs_{at}.npz", **{f"a_{n}": np.asarray(a) for n, a in outputs.items()})
+            write_npz(folder / f"outputs_{at}.npz", {n: np.asarray(a) for n, a in outputs.items()})
     return 0
 
 

@@ -6,15 +6,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
+from trtc.verify.arrays import write_npz
 from trtc.verify.rungs import RungReport, Verification
 
 
 def write_evidence(folder: Path, proof: Verification, reports: Sequence[RungReport]) -> None:
     """Inputs and the original model's outputs of every point as `.npz`, and the reports as JSON, into `folder`."""
     for at, (point, outputs) in enumerate(zip(proof.points, proof.reference_outputs, strict=True)):
-        np.savez(folder / f"inputs_{at}.npz", **dict(point.feeds))
-        np.savez(folder / f"expected_{at}.npz", **outputs)
+        write_npz(folder / f"inputs_{at}.npz", point.feeds)
+        write_npz(folder / f"expected_{at}.npz", outputs)
     text = json.dumps([report.to_json() for report in reports], indent=1)
     (folder / "verification.json").write_text(text + "\n", encoding="utf-8")

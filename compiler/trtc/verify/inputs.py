@@ -1,4 +1,5 @@
 """What the models are run on: seeded random data that the graph accepts, a file, or a Polygraphy loader script."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import onnx_ir as oir
 from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
 from trtc.ir import dims
 from trtc.ir.module import Module
+from trtc.verify.arrays import read_npz
 from trtc.verify.ranges import MASK, ShapeInput, integer_range
 
 if TYPE_CHECKING:
@@ -106,8 +108,7 @@ def file_points(module: Module, path: Path, *, allow_code: bool) -> list[Point]:
         labels = [f"{path.name} [{at}]" for at in range(len(sets))]
     else:
         try:
-            with np.load(path, allow_pickle=False) as data:
-                sets = [{name: data[name] for name in data.files}]
+            sets = [read_npz(path)]
         except Exception as error:
             raise DiagnosticError(
                 Diagnostic(

@@ -1,4 +1,5 @@
 """Which integers an input may hold, found from the graph: an index stays inside its table."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ class Verification:
                 yield {POINT: np.array([at], dtype=np.int64)}
 
         with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
-            return Comparator.run([runner], data_loader=numbers())[0]
+            results: Any = Comparator.run([runner], data_loader=numbers())
+        return results[0]
 
     def _compare(self, rung: str, results: Any) -> RungReport:
         from polygraphy.comparator import Comparator, RunResults

@@ -1,4 +1,5 @@
 """How far two correct results may lie apart, and why."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
