@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from trtc import child
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.engine.job import BuildEvent, BuildJob, BuildResult
 
@@ -45,15 +45,13 @@ class Worker:
         self._log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 - closed by close()
         read, write = os.pipe()
         self._events: IO[str] = os.fdopen(read, encoding="utf-8")
-        # A script that is run from another directory finds trtc by sys.path alone: the child gets the same one.
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "trtc.engine.worker", str(write)],
+            child.run_module("trtc.engine.worker", str(write)),
             stdin=subprocess.PIPE,
             stdout=self._log,
             stderr=self._log,
             pass_fds=(write,),
-            env=env,
+            env=child.environment(),
             text=True,
         )
         os.close(write)

@@ -7,11 +7,11 @@ import importlib
 import importlib.util
 import json
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from trtc.child import run_code
 from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
 from trtc.targets.capabilities import Capabilities
 from trtc.targets.fields import TARGETS, TargetInfo
@@ -191,7 +191,7 @@ def status(name: str) -> TargetStatus:
         return TargetStatus(name, False, None, False, f"not installed ({info.install})")
     try:
         child = subprocess.run(
-            [sys.executable, "-c", _CHILD, info.module],
+            run_code(_CHILD, info.module),
             capture_output=True,
             timeout=_PROBE_SECONDS,
             check=False,

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from trtc.child import environment, run_module
 from trtc.targets import TARGETS
 from trtc.verify.arrays import read_npz, write_npz
 from trtc.verify.interface import Interface
@@ -67,11 +67,11 @@ def run_engine(
         for at, point in enumerate(points):
             write_npz(folder / f"feeds_{at}.npz", point)
         (folder / "job.json").write_text(json.dumps({"module": TARGETS[target].module, "points": len(points)}))
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        env = environment()
         if target == "tensorrt_rtx":
             env["POLYGRAPHY_USE_TENSORRT_RTX"] = "1"
         child = subprocess.run(
-            [sys.executable, "-m", "trtc.verify.engine_rung", str(folder)],
+            run_module("trtc.verify.engine_rung", str(folder)),
             capture_output=True,
             text=True,
             env=env,
