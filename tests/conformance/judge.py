@@ -19,6 +19,9 @@ Outcome = Literal["right", "frozen", "random", "disputed", "declined", "wrong", 
 #: are compared. They are never counted as right.
 RANDOM = frozenset({"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
 
+#: Operators whose inputs are all parameters: what they make is a constant of the model, or of its shapes.
+GENERATORS = frozenset({"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix", "Range"})
+
 #: Whose data contradict the text of their operator, where ONNX Runtime and TensorRT both follow the text: compared
 #: with ONNX Runtime on the original model instead. They are never counted as right.
 _ALIGN = "the text divides by the length of the resized tensor less one, the data by a fraction: scale times length"
@@ -68,7 +71,8 @@ def judge(case: Case) -> Verdict:
     if outcome != "declined" or not code.startswith(("T06", "T07")) or len(data) != 1:
         return verdict(outcome, code, text)
     last = code, text
-    for frozen in _parameters(names, data[0][0]):
+    generator = any(node.op_type in GENERATORS for node in model.graph.node)
+    for frozen in _parameters(names, data[0][0], generator):
         values = {n: v for n, v in zip(names, data[0][0], strict=True) if n in frozen}
         again, code2, text2 = _attempt(case, freeze(model, values), data, names, frozen)
         if again in ("right", "disputed"):
@@ -122,14 +126,15 @@ def _diagnostic(one: Any) -> str:
     return " | ".join([one.message, *one.notes])[:600]
 
 
-def _parameters(names: list[str], inputs: Sequence[Any]) -> Iterator[frozenset[str]]:
-    """Which inputs a real model would hold as constants, the fewest first; never the first, which is the data."""
+def _parameters(names: list[str], inputs: Sequence[Any], generator: bool) -> Iterator[frozenset[str]]:
+    """Which inputs a real model would hold as constants, the fewest first; never the first, which is the data (but
+    for a generator, which has none)."""
     pairs = list(zip(names, inputs, strict=True))
     if not all(isinstance(value, np.ndarray) for _, value in pairs):
         return
     small = frozenset(n for n, v in pairs[1:] if v.dtype.kind in "iub" and v.ndim <= 1)
     seen: set[frozenset[str]] = {frozenset()}
-    for chosen in (small, frozenset(n for n, _ in pairs[1:])):
+    for chosen in (small, frozenset(n for n, _ in pairs[0 if generator else 1 :])):
         if chosen not in seen:
             seen.add(chosen)
             yield chosen

@@ -3,8 +3,9 @@
     python tests/conformance/runner.py [--only REGEX] [--jobs 2] [--timeout 60] [--json FILE] [--update] [-v]
 
 Outcomes: right (every output by name, dtype, shape and value), frozen (right once the inputs that are parameters are
-constants), random (one draw of a generator: dtype and shape only), disputed (data against the operator's own text, and
-as ONNX Runtime has it), declined (a diagnostic), and three that are faults: wrong, crash, hang. Each worker is a process of its own, so a crash costs one case.
+constants), random (one draw of a generator: dtype and shape only), disputed (data against the operator's own text;
+as ONNX Runtime has it), declined (a diagnostic), and three that are faults: wrong, crash, hang. Each worker is a
+process of its own, so a crash costs one case.
 """
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 

@@ -113,7 +113,9 @@ def _read_value(path: Path, declared: onnx.TypeProto) -> Any:
 
 
 def _array(value: Any) -> Any:
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def input_names(model: onnx.ModelProto) -> list[str]:

@@ -27,7 +27,7 @@ class Lowered:
 
     def read(self) -> oir.Model:
         """The network as ONNX. Its weights are views of the network's."""
-        return readback.read(self.network, self.target.module)
+        return readback.read(self.network, self.target.module, weights=self.emission.unreadable)
 
 
 def lower(module: Module, target: Target) -> Lowered:

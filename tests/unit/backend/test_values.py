@@ -44,3 +44,9 @@ def test_a_double_beyond_float32_is_an_error_not_an_infinity() -> None:
     with pytest.raises(DiagnosticError, match="1e\\+200") as error:
         run(23, graph, np.array([1e200, 1.0]))
     assert [d.code for d in error.value.diagnostics] == ["T0705"]
+
+
+def test_bfloat16_weights_are_in_the_network_that_is_read() -> None:
+    x = np.array([1, 2], ml_dtypes.bfloat16)
+    graph = "(bfloat16[2] x) => (bfloat16[2] y) { h = Constant<value_float = 0.5>() b = CastLike(h, x) y = Mul(x, b) }"
+    assert run(23, graph, x)[0].tolist() == [0.5, 1.0]
