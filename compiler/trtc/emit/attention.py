@@ -80,7 +80,7 @@ def attention(s: Scope, node: oir.Node) -> Any:
     if causal and (mask is not None or not native):
         mask = _with_causal(s, mask, q, k, past)
         causal = False
-    seen = None if mask is None or s.type_of(mask) != "BOOL" or causal_only else _seen(s, mask)
+    seen = None if mask is None or causal_only or _finite(s, mask_value) else _seen(s, mask)
     if native:
         y, scores = _layer(s, q, k, v, mask, scale, causal, past is not None, kind), None
         if seen is not None:
@@ -129,8 +129,17 @@ def _with_causal(s: Scope, mask: Any, q: Any, k: Any, past: Any) -> Any:
     return s.select(seen, mask, s.scalar(-math.inf, mask), "mask")
 
 
+def _finite(s: Scope, mask: oir.Value | None) -> bool:
+    """A constant mask that only adds hides no key; with a causal one there is always the first."""
+    array = s.array(mask)
+    return array is not None and array.dtype != np.bool_ and bool(np.isfinite(array.astype(np.float32)).all())
+
+
 def _seen(s: Scope, mask: Any) -> Any:
     """Queries that see some key: the others have a row of zeros, where a softmax over nothing would be NaN."""
+    if s.type_of(mask) != "BOOL":
+        most = s.reduce("MAX", mask, [3], True, "some_key")
+        return s.elementwise("GREATER", most, s.scalar(-math.inf, most), "seen")
     count = s.reduce("MAX", s.cast(mask, "INT32", "mask_int"), [3], True, "some_key")
     return s.elementwise("GREATER", count, s.scalar(0, count), "seen")
 

@@ -50,3 +50,19 @@ def test_bfloat16_weights_are_in_the_network_that_is_read() -> None:
     x = np.array([1, 2], ml_dtypes.bfloat16)
     graph = "(bfloat16[2] x) => (bfloat16[2] y) { h = Constant<value_float = 0.5>() b = CastLike(h, x) y = Mul(x, b) }"
     assert run(23, graph, x)[0].tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("mask", ["float", "bool"])
+@pytest.mark.parametrize("scores", ["", ", scores"])
+def test_a_query_that_sees_no_key_gives_zeros(mask: str, scores: str) -> None:
+    graph = (
+        f"(float[1,1,2,2] q, float[1,1,2,2] k, float[1,1,2,2] v, {mask}[2,2] m) => "
+        f"(float[1,1,2,2] y{', float[1,1,2,2] scores' if scores else ''}) "
+        f"{{ y{', , , scores' if scores else ''} = Attention<qk_matmul_output_mode = 3>(q, k, v, m) }}"
+    )
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    allowed = np.array([[False, False], [True, False]])
+    given = allowed if mask == "bool" else np.where(allowed, np.float32(0.5), np.float32(-np.inf))
+    y, *rest = run(23, graph, x, x, x, given)
+    assert y.tolist() == [[[[0, 0], [0, 1]]]]
+    assert [r.tolist() for r in rest] == ([[[[[0, 0], [1, 0]]]]] if scores else [])
