@@ -140,7 +140,8 @@ class Session:
         return _PROGRESS.sub("", text).replace(f"{self.folder}/", "")
 
     def _shell(self, command: str) -> str:
-        env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
         if self.site is not None:
             env["PYTHONPATH"] = str(self.site)
         bash = shutil.which("bash")

@@ -13,11 +13,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
+_FIRST = 'python3 -m venv .venv && .venv/bin/pip install -e ".[rtx]" && .venv/bin/python examples/01_resnet50/run.py'
+
 #: Blocks that are shown and not run: the page and the first command, and why.
 NOT_RUN = {
-    ("README.md", "python3 -m venv .venv && .venv/bin/pip install -e \".[rtx]\" && .venv/bin/python examples/01_resnet50/run.py"): (
-        "makes an environment and compiles ResNet-50; the tests of the examples compile it"
-    ),
+    ("README.md", _FIRST): "makes an environment, downloads packages and compiles ResNet-50: minutes",
     ("README.md", "./test.sh"): "is what runs this test",
 }
 
@@ -47,6 +47,11 @@ def test_every_block_runs(page: Path, made: Path, tmp_path: Path, monkeypatch: p
         if "no-run" not in block.words and not (page.name == "passes.md" and block.kind in _GRAPHS):
             assert hasattr(session, f"_{block.kind}"), f"{block}: no test runs a block of kind `{block.kind}`"
             session.run(block)
+
+
+def test_the_first_command_of_the_readme_names_what_is_there() -> None:
+    assert (ROOT / _FIRST.split()[-1]).exists()
+    assert "\nrtx = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_what_is_not_run_is_listed_and_nothing_else_is() -> None:
