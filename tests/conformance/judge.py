@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import onnx
-from suite import Case, DataSet, freeze, input_names
+from suite import Case, DataSet, Dims, freeze, input_names, loosen
 
 Outcome = Literal["right", "frozen", "random", "disputed", "declined", "wrong", "crash", "hang"]
 
@@ -56,14 +56,15 @@ class Verdict:
         return asdict(self)
 
 
-def judge(case: Case) -> Verdict:
-    """Compile, run and compare every data set."""
+def judge(case: Case, dims: Dims = "static") -> Verdict:
+    """Compile, run and compare every data set; `dims` says whether the compiler knows the sizes."""
     begin = time.perf_counter()
 
     def verdict(outcome: Outcome, code: str = "", text: str = "", frozen: tuple[str, ...] = ()) -> Verdict:
         return Verdict(case.name, case.kind, outcome, code, text, frozen, round(time.perf_counter() - begin, 3))
 
     model, data = case.load()
+    model = loosen(model, dims)
     if case.name in DISPUTED:
         data = [(inputs, _onnxruntime(model, inputs)) for inputs, _ in data]
     names = input_names(model)

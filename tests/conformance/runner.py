@@ -1,6 +1,7 @@
 """Runs onnx's own suite through trtc: load, canonical form, inference, passes, emission, read-back, values.
 
-    python tests/conformance/runner.py [--only REGEX] [--jobs 2] [--timeout 60] [--json FILE] [--update] [-v]
+    python tests/conformance/runner.py [--only REGEX] [--dims static|named|free] [--jobs 2] [--timeout 60] [--json FILE]
+        [--update] [-v]
 
 Outcomes: right (every output by name, dtype, shape and value), frozen (right once the inputs that are parameters are
 constants), random (one draw of a generator: dtype and shape only), disputed (data against the operator's own text;
@@ -26,7 +27,7 @@ from typing import Any
 
 import onnx
 from judge import Outcome, Verdict, judge
-from suite import Case, cases
+from suite import Case, Dims, cases
 
 RIGHT = Path(__file__).with_name("right.txt")
 FAULTS: tuple[Outcome, ...] = ("wrong", "crash", "hang")
@@ -36,10 +37,10 @@ _PIN = "# onnx "
 class _Worker:
     """A forked process that judges the cases whose names it is sent."""
 
-    def __init__(self, suite: Mapping[str, Case]) -> None:
+    def __init__(self, suite: Mapping[str, Case], dims: Dims) -> None:
         context = multiprocessing.get_context("fork")  # the cases are in memory, and cost seconds to make
         self.pipe, child = context.Pipe()
-        self.process = context.Process(target=_serve, args=(suite, child), daemon=True)
+        self.process = context.Process(target=_serve, args=(suite, dims, child), daemon=True)
         self.process.start()
         child.close()
         self.case: Case | None = None
@@ -55,7 +56,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(suite: Mapping[str, Case], pipe: Connection) -> None:
+def _serve(suite: Mapping[str, Case], dims: Dims, pipe: Connection) -> None:
     import faulthandler
     import warnings
 
@@ -69,11 +70,16 @@ def _serve(suite: Mapping[str, Case], pipe: Connection) -> None:
             name = pipe.recv()
         except EOFError:
             return
-        pipe.send(judge(suite[name]))
+        pipe.send(judge(suite[name], dims))
 
 
 def run(
-    suite: Mapping[str, Case], names: Iterable[str], jobs: int = 2, timeout: float = 60.0, first: float = 60.0
+    suite: Mapping[str, Case],
+    names: Iterable[str],
+    jobs: int = 2,
+    timeout: float = 60.0,
+    first: float = 60.0,
+    dims: Dims = "static",
 ) -> Iterator[Verdict]:
     """A verdict for each name, as they come. `first` is what the first case of a worker may take longer (imports)."""
     waiting = deque(names)
@@ -81,7 +87,7 @@ def run(
     try:
         while waiting or any(w.case for w in workers):
             while waiting and len(workers) < jobs:
-                workers.append(_Worker(suite))
+                workers.append(_Worker(suite, dims))
                 workers[-1].send(suite[waiting.popleft()], timeout + first)
             for worker in workers:
                 if worker.case is None and waiting:
@@ -178,6 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", type=re.compile, default=None, help="names that match this regular expression")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one case")
+    parser.add_argument("--dims", choices=Dims.__args__, default="static", help="named, free: sizes are symbols")
     parser.add_argument("--json", type=Path, help="write all verdicts there")
     parser.add_argument("--update", action="store_true", help="add what is right to right.txt")
     parser.add_argument("-v", "--verbose", action="store_true", help="all names, and each verdict as it comes")
@@ -186,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [name for name in suite if options.only is None or options.only.search(name)]
     begin = time.monotonic()
     verdicts: list[Verdict] = []
-    for verdict in run(suite, names, options.jobs, options.timeout):
+    for verdict in run(suite, names, options.jobs, options.timeout, dims=options.dims):
         verdicts.append(verdict)
         if options.verbose:
             print(
@@ -196,13 +203,13 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts.sort(key=lambda v: v.name)
     print(report(verdicts, options.verbose))
     print(f"\n{time.monotonic() - begin:.0f} s with onnx {onnx.__version__}")
-    gone = lost(read_right()[1], verdicts)
+    gone = lost(read_right()[1], verdicts) if options.dims == "static" else []
     for verdict in gone:
         print(f"no longer right: {verdict.name}: {verdict.outcome} {verdict.code} {verdict.text}")
     if options.json:
         data: list[dict[str, Any]] = [v.to_json() for v in verdicts]
         options.json.write_text(json.dumps({"onnx": onnx.__version__, "cases": data}, indent=1), encoding="utf-8")
-    if options.update:
+    if options.update and options.dims == "static":
         print(f"{write_right(verdicts)} lines of {RIGHT.name} added or raised")
     return 1 if gone or any(v.outcome in FAULTS for v in verdicts) else 0
 

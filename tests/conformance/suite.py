@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
+
+Dims = Literal["static", "named", "free"]
 
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 
@@ -138,3 +140,29 @@ def freeze(model: onnx.ModelProto, values: dict[str, np.ndarray[Any, Any]]) -> o
             raise ValueError(f"{name}: the data are {tensor.data_type}, the model says {types[name]}")
         frozen.graph.initializer.append(tensor)
     return frozen
+
+
+def loosen(model: onnx.ModelProto, dims: Dims) -> onnx.ModelProto:
+    """The model with symbols for the sizes of its inputs, and nothing said about those of its outputs.
+
+    "named": one symbol for each size, but 1, which may be there to broadcast. "free": one for each axis of each input.
+    """
+    if dims == "static":
+        return model
+    loose = onnx.ModelProto()
+    loose.CopyFrom(model)
+    given = {init.name for init in model.graph.initializer}
+    for at, info in enumerate(loose.graph.input):
+        if info.name in given or not info.type.HasField("tensor_type"):
+            continue
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            if dims == "free":
+                dim.dim_param = f"d{at}_{axis}"
+            elif dim.dim_value > 1:
+                dim.dim_param = f"n{dim.dim_value}"
+    for info in loose.graph.output:
+        if info.type.HasField("tensor_type"):
+            for dim in info.type.tensor_type.shape.dim:
+                dim.Clear()
+    del loose.graph.value_info[:]
+    return loose

@@ -123,7 +123,13 @@ def _computed(s: Scope, starts: oir.Value, ends: oir.Value, at: int, step: int, 
     return first, s.arithmetic("MAX", span, zero, "size")
 
 
-@operator("Split", types="FIB")
+def _check_split(facts: Facts, node: oir.Node) -> None:
+    sizes = input_at(node, 1)
+    if sizes is not None and facts.static(sizes) is None:
+        refuse(f"the number of elements of `{sizes.name}` is not known when the network is built")
+
+
+@operator("Split", types="FIB", check=_check_split)
 def split(s: Scope, node: oir.Node) -> Any:
     """One slice per output that is used."""
     value = given(node, 0)

@@ -76,6 +76,13 @@ def _body(site: Site, schema: defs.OpSchema) -> onnx.FunctionProto | None:
         text = schema.get_context_dependent_function(
             call.SerializeToString(), [kind.SerializeToString() for kind in types if kind is not None]
         )
+        if not text:  # how the schema says that it needs to know more
+            raise site.refusal(
+                "T0655",
+                f"{node.op_type} (opset {schema.since_version}) is carried as a function, whose body depends on sizes "
+                "that are not known here",
+                help="give the model's inputs static shapes where the operator needs them (of weights, for one)",
+            )
         proto = onnx.FunctionProto.FromString(text)
         # The body depends on attributes and types: one function for each that differs.
         name = f"{node.op_type}_{schema.since_version}_{_digest(text)}"

@@ -235,6 +235,13 @@ def test_newer_operators_are_carried_as_functions() -> None:
         same(run(restated, {"x": x, "w": w}), [y, padded[:, :, -2:]], 1e-5)
 
 
+def test_a_body_that_depends_on_unknown_sizes_is_refused() -> None:
+    graph = (
+        "g (float[1,C,N] x, float[C,1,K] w) => (float[1,C,N] y, float[1,C,M] s) { y, s = CausalConvWithState(x, w) }"
+    )
+    assert _codes(parse(27, graph)) == ["T0655"]
+
+
 def test_bodies_of_carried_functions_have_names_too() -> None:
     graph = 'g (float[1,N,4] q, float[1,N,4] k, float[1,N,4] v) => (float[1,N,4] y, float[1,1,4,4] s) { y, s = LinearAttention<q_num_heads = 1, kv_num_heads = 1, update_rule = "linear">(q, k, v) }'
     module = canonical(parse(27, graph))
