@@ -85,7 +85,8 @@ def test_several_profiles(tmp_path: Path) -> None:
         tmp_path,
         model,
         'dim N in 1..8\ndim S in 1..64\ninput "x" : f32[N, S, 8]\n'
-        'profile "a" { N = 1 S = min 1 opt 8 max 16 }\nprofile "b" { N = min 2 opt 4 max 8 S = min 16 opt 32 max 64 }\n',
+        'profile "a" { N = 1 S = min 1 opt 8 max 16 }\n'
+        'profile "b" { N = min 2 opt 4 max 8 S = min 16 opt 32 max 64 }\n',
     )
     assert statuses(result) == ALL
     assert len(result.rungs[2].points) == 6

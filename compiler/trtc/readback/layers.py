@@ -123,6 +123,17 @@ def layers_of(network: Any, trt: Any) -> list[Layer]:
     return found
 
 
+def dims_or_none(dims: Any) -> tuple[int, ...] | None:
+    """Dims of a property that may be unset: later generations say None, TensorRT 8.6 Dims of a negative length."""
+    if dims is None:
+        return None
+    try:
+        length = len(dims)
+    except ValueError:
+        return None
+    return tuple(int(dims[k]) for k in range(length))
+
+
 def _has_shape(tensor: Any) -> bool:
     try:
         return tensor.shape is not None

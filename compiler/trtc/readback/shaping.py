@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as oir
 
-from trtc.readback.layers import Layer, refuse
+from trtc.readback.layers import Layer, dims_or_none, refuse
 from trtc.readback.scope import Scope
 from trtc.readback.types import NUMPY_TYPES, carried, is_half, tensor_type
 
@@ -48,7 +48,7 @@ def shuffle(scope: Scope, layer: Layer) -> None:
     handle = layer.handle
     rank = len(layer.inputs[0].shape)
     out = transpose(scope, scope.input(layer, 0), tuple(handle.first_transpose)[:rank])
-    static = handle.reshape_dims
+    static = dims_or_none(handle.reshape_dims)
     if layer.input(1) is not None or static is not None:
         dims = scope.integers(layer, 1, static)
         dims = scope.ints(*dims) if isinstance(dims, list) else dims
