@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -40,8 +41,11 @@ class WorkFolder:
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
+        folder = outputs.engine.parent
+        #: Folders that did not exist before, innermost first.
+        self._made = [path for path in (folder, *folder.parents) if not path.exists()]
         try:
-            outputs.engine.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=".trtc-", dir=outputs.engine.parent))
         except OSError as error:
             raise DiagnosticError(_unwritable(outputs.engine.parent, error)) from error
@@ -53,6 +57,9 @@ class WorkFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # the first one that holds something stays, and those around it
+            for path in self._made:
+                path.rmdir()
 
     def publish(self, files: list[tuple[str, Path]]) -> None:
         """Move files (name in this folder, destination), in order: the engine comes last, so that it never stands

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtc import deploy
-from trtc.diagnostics import Diagnostic, Remark
+from trtc import deploy, targets
+from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, suggest
 from trtc.driver.library import registry
 from trtc.driver.spec import Triple, outputs_of, spec_for
 from trtc.engine.job import BuildEvent, BuildJob, BuildResult
@@ -194,6 +194,8 @@ def compile(
     from trtc.engine.supervisor import LocalWorker, Worker
 
     spec = spec_for(path, set=set, dim=dim, target=target)
+    if spec.target is not None:
+        targets.require_installed(spec.target.name)
     outputs = outputs_of(spec, Path(output) if output is not None else None)
     with ExitStack() as stack:
         # First of all: it imports TensorRT while the model is loaded here.
@@ -201,6 +203,19 @@ def compile(
         work = stack.enter_context(deploy.WorkFolder(outputs))
         run = _Run(spec, outputs, work, worker, progress or (lambda _event: None))
         return run.all(verify=verify, input=input, dump_after=dump_after, allow_code=allow_code)
+
+
+def _known_pass(name: str) -> None:
+    """Raises DiagnosticError T1004 for a name that `--dump-after` could never meet."""
+    if name != "all" and name not in registry():
+        close = suggest(name, registry())
+        raise DiagnosticError(
+            Diagnostic(
+                "T1004",
+                f"there is no pass `{name}` to dump after",
+                help=f"did you mean `{close}`?" if close else "`trtc passes` lists them; `all` stands for every one",
+            )
+        )
 
 
 class _Run:
@@ -233,12 +248,14 @@ class _Run:
         if dump_after is not None:
             from trtc.dump.snapshots import Snapshots
 
+            _known_pass(dump_after)
+
             instruments.append(Snapshots(self.outputs.engine.parent / f"{self.outputs.engine.stem}.dumps", dump_after))
         outcome: Outcome = self.stage("optimize", lambda: optimize(prepared, instruments))
         optimized = self.work.path / "optimized.onnx"
         self.stage("save", lambda: ir.save(prepared.module, optimized))
         job = self.job(prepared, optimized)
-        result: BuildResult = self.stage("build", lambda: self.worker.run(job, self.progress))
+        result: BuildResult = self.stage("worker", lambda: self.build(job))
         self.seconds.update({f"worker {k}": v for k, v in result.seconds.items()})
         rungs = self.verify(prepared, points, result) if verify else self.not_verified()
         return self.publish(prepared, outcome, result, rungs)
@@ -268,6 +285,15 @@ class _Run:
             plan=str(self.work.path / "engine"),
             readback=str(self.work.path / "readback.onnx"),
         )
+
+    def build(self, job: BuildJob) -> BuildResult:
+        try:
+            return self.worker.run(job, self.progress)
+        except DiagnosticError as error:
+            # The worker knows the file that it was handed, which is gone when the message is read.
+            raise DiagnosticError.of(
+                replace(d, file=str(self.spec.model)) if d.file == job.model else d for d in error.diagnostics
+            ) from error
 
     def verify(self, prepared: Prepared, points: list[Any], result: BuildResult) -> tuple[RungReport, ...]:
         return self.stage("verify", lambda: self._verify(prepared, points, result))

@@ -107,12 +107,9 @@ class Worker:
 
     def close(self) -> None:
         """End the child and release its pipes; its work so far is on disk."""
+        self._child.kill()  # a worker that no job has reached yet may still import TensorRT for seconds
+        self._child.wait()
         self._close_stdin()
-        try:
-            self._child.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
         self._events.close()
         self._log.close()
 
