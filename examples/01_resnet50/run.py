@@ -9,13 +9,9 @@ import make_model
 import onnx
 
 import trtc
-from trtc.engine.job import BuildEvent
+from trtc.cli.progress import Progress
 
 HERE = Path(__file__).parent
-
-
-def tell(event: BuildEvent) -> None:
-    print(f"  {event.stage} {event.name}".rstrip(), file=sys.stderr)
 
 
 def main() -> int:
@@ -23,7 +19,8 @@ def main() -> int:
     if not model.exists():
         onnx.save(make_model.make_model(), model)
     try:
-        result = trtc.compile(HERE / "resnet50.trtspec", progress=tell)
+        with Progress(enabled=True) as progress:
+            result = trtc.compile(HERE / "resnet50.trtspec", progress=progress)
     except trtc.DiagnosticError as error:
         print(error, file=sys.stderr)
         return error.status

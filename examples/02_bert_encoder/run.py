@@ -10,13 +10,9 @@ import make_model
 import onnx
 
 import trtc
-from trtc.engine.job import BuildEvent
+from trtc.cli.progress import Progress
 
 HERE = Path(__file__).parent
-
-
-def tell(event: BuildEvent) -> None:
-    print(f"  {event.stage} {event.name}".rstrip(), file=sys.stderr)
 
 
 def main() -> int:
@@ -32,11 +28,12 @@ def main() -> int:
         made.doc_string = wanted
         onnx.save(made, model)
     try:
-        result = trtc.compile(
-            HERE / "bert.trtspec",
-            set={"layers": options.layers, "hidden": options.hidden},
-            progress=tell,
-        )
+        with Progress(enabled=True) as progress:
+            result = trtc.compile(
+                HERE / "bert.trtspec",
+                set={"layers": options.layers, "hidden": options.hidden},
+                progress=progress,
+            )
     except trtc.DiagnosticError as error:
         print(error, file=sys.stderr)
         return error.status
