@@ -103,12 +103,17 @@ def compile_command(
     click.echo(_painted(result.table, color(sys.stdout)), color=True)
     click.echo()
     size = result.engine.stat().st_size
-    click.echo(f"engine    {result.engine} ({size / 1e6:,.1f} MB)")
+    click.echo(f"engine    {_near(result.engine)} ({size / 1e6:,.1f} MB)")
     for name, path in (("onnx", result.onnx), ("readback", result.readback), ("manifest", result.manifest)):
         if path is not None:
-            click.echo(f"{name:<9} {path}")
+            click.echo(f"{name:<9} {_near(path)}")
     if not result.verified:
         click.echo("NOT VERIFIED: nothing proves that this engine computes what the model computes", err=True)
+
+
+def _near(path: Path) -> Path:
+    """A path as seen from here, when it is below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _painted(table: str, colored: bool) -> str:

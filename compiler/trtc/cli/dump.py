@@ -28,7 +28,7 @@ from trtc.cli.options import dim_option, model_argument, pairs, set_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Default: standard output.")
 @click.option("--full", is_flag=True, help="Text that holds every weight and parses back.")
 @click.option("--around", metavar="NODE", help="Only the neighbourhood of a node (dot, svg).")
-@click.option("--limit", type=click.IntRange(min=1), default=500, show_default=True, help="Nodes in a picture.")
+@click.option("--limit", type=click.IntRange(min=1), help="Nodes in a picture (dot, svg); default: 500.")
 def dump_command(
     source: Path,
     settings: tuple[str, ...],
@@ -38,7 +38,7 @@ def dump_command(
     output: Path | None,
     full: bool,
     around: str | None,
-    limit: int,
+    limit: int | None,
 ) -> None:
     """Show a graph as text, JSON, ONNX, DOT or SVG.
 
@@ -48,7 +48,16 @@ def dump_command(
     trtc dump model.onnx --full > model.txt    parses back
     """
     from trtc.driver.dump import dump
+    from trtc.dump import format_of
 
+    chosen = format_ or (format_of(output) if output is not None else "text")
+    for given, name, fits in (
+        (full, "--full", ("text",)),
+        (around is not None, "--around", ("dot", "svg")),
+        (limit is not None, "--limit", ("dot", "svg")),
+    ):
+        if given and chosen not in fits:
+            raise click.UsageError(f"{name} is for {' and '.join(fits)}, and the format is {chosen}.")
     text = dump(
         source,
         set=pairs(settings, "--set"),
@@ -58,7 +67,7 @@ def dump_command(
         output=output,
         full=full,
         around=around,
-        limit=limit,
+        limit=limit or 500,
     )
     if text is not None:
         click.echo(text, nl=not text.endswith("\n"))

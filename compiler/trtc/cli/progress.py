@@ -51,7 +51,9 @@ class Progress:
     def __call__(self, event: BuildEvent) -> None:
         if not self._enabled:
             return
-        words = _WORDS.get(event.stage, event.stage)
+        words = _WORDS.get(event.stage)
+        if words is None:  # the worker as a whole: its own stages say more
+            return
         if self._status is not None:
             from rich.markup import escape
 

@@ -45,6 +45,11 @@ def write_first_spec(model: Path, output: Path | None = None) -> Path:
             file.write(text)
     except OSError as error:
         raise DiagnosticError(
-            Diagnostic("T1120", f"cannot write here: {error.strerror or error}", file=str(path))
+            Diagnostic(
+                "T1120",
+                f"cannot write here: {error.strerror or error}",
+                file=str(path),
+                help="give another place with `-o FILE`",
+            )
         ) from error
     return path

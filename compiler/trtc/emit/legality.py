@@ -132,6 +132,6 @@ def _no_operator(node: oir.Node, target: Target) -> None:
     if node.domain:
         refuse(
             f"an operator of the domain `{node.domain}`, which has no body",
-            "replace it by ONNX operators with a rewrite",
+            "export it as ONNX operators, or give the model a local function of that name",
         )
-    refuse(f"no layer of {target.name} for this operator is known to trtc", "replace it with a rewrite")
+    refuse(f"no layer of {target.name} for this operator is known to trtc", "export other operators in its place")

@@ -98,13 +98,19 @@ def _uncovered(module: Module, profile: str | None, missing: list[str], symbols:
     where = f"in the profile `{profile}`" if profile is not None else "and no profile says how large they get"
     many = len(missing) > 1
     listed = ", ".join(f"`{name}`" for name in missing)
-    arguments = " ".join(f"--dim {name}=1..8..64" for name in (missing if profile else symbols))
+    if model.endswith(".trtspec"):
+        blocks = "\n".join(f"dim {name} in 1..64" for name in missing)
+        numbers = " ".join(f"{name} = min 1 opt 8 max 64" for name in (missing if profile else symbols))
+        help = f'say so in the spec, for example:\n{blocks}\nprofile "{profile or "default"}" {{ {numbers} }}'
+    else:
+        arguments = " ".join(f"--dim {name}=1..8..64" for name in symbols)
+        help = f"say min..opt..max for each, for example:\ntrtc compile {model} {arguments}"
     return Diagnostic(
         "T0576",
         f"the inputs have the symbolic {'dims' if many else 'dim'} {listed}, not covered {where}"
         if profile is not None
         else f"the inputs have the symbolic {'dims' if many else 'dim'} {listed}, {where}",
         notes=(f"the inputs are {_inputs(module)}",),
-        help=f"say min..opt..max for each, for example:\ntrtc compile {model} {arguments}",
+        help=help,
         data={"dims": missing},
     )

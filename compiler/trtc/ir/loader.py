@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import mmap
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ __all__ = ["Limits", "load", "load_proto"]
 _CUT = 256
 
 
-def load(path: Path, *, limits: Limits = Limits(), canonical: bool = True) -> Module:  # noqa: B008
+def load(path: str | os.PathLike[str], *, limits: Limits = Limits(), canonical: bool = True) -> Module:  # noqa: B008
     """Read the ONNX model at `path`, external data included, into canonical form.
 
     Weights are not read but mapped, read-only: the file, and those of its external data, must stay as they are
@@ -45,6 +46,7 @@ def load(path: Path, *, limits: Limits = Limits(), canonical: bool = True) -> Mo
     `canonical=False` leaves operators as the file has them. Raises DiagnosticError T04xx, and T06xx from the
     canonical forms.
     """
+    path = Path(path)
     with _collector_paused():
         return _module(source.open_model(path), str(path), path, limits, canonical)
 

@@ -26,7 +26,11 @@ _ALIGNMENT = 64
 
 
 def save(
-    module: Module | oir.Model, path: Path, *, external: bool | None = None, value_info: bool | None = None
+    module: Module | oir.Model,
+    path: str | os.PathLike[str],
+    *,
+    external: bool | None = None,
+    value_info: bool | None = None,
 ) -> None:
     """Write `module` to `path` as ONNX: ir_version 11, the opset that its graph imports (23 in canonical form).
 
@@ -37,6 +41,7 @@ def save(
     may be saved over the file that it is mapped from. Raises DiagnosticError T1110 (cannot write), T1111 (a model
     that does not fit).
     """
+    path = Path(path)
     model = module.model if isinstance(module, Module) else module
     describe = facts_of(module) if isinstance(module, Module) and value_info is not False else None
     serializer = Serializer(describe)

@@ -127,11 +127,17 @@ def load(name: str) -> Target:
                 help=f"did you mean `{close}`?" if close else None,
             )
         )
-    if not _installed(info.module):
-        raise DiagnosticError(Diagnostic("T0002", f"{name} is not installed", help=info.install))
+    require_installed(name)
     module = _import(info)
     capabilities = Capabilities.of(module, runs_on=info.runs_on, can_build_without_gpu=info.builds_without_gpu)
     return Target(name, str(module.__version__), module, capabilities)
+
+
+def require_installed(name: str) -> None:
+    """Raises DiagnosticError T0002 when the module of a target is not there. Imports nothing."""
+    info = TARGETS[name]
+    if not _installed(info.module):
+        raise DiagnosticError(Diagnostic("T0002", f"{name} is not installed", help=info.install))
 
 
 def _installed(module: str) -> bool:

@@ -128,7 +128,7 @@ class Verification:
             verdict: OrderedDict[str, Comparison] = OrderedDict()
             for name in self.interface.outputs:
                 right = np.asarray(reference[name])
-                tolerance = self.tolerances.get(name) or default_tolerance(right.dtype)
+                tolerance = self.tolerances.get(name) or default_tolerance(_precision(rung, right.dtype))
                 verdict[name] = compare(name, right, np.asarray(candidate[name]), tolerance)
             found.append(tuple(verdict.values()))
             return verdict
@@ -146,6 +146,11 @@ class Verification:
             return RungReport(rung, "passed", points=points)
         label, comparison = bad
         return RungReport(rung, "failed", f"output `{comparison.output}` at {label}: {comparison.reason}", points)
+
+
+def _precision(rung: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The precision that a rung computes in: no TensorRT has float64, so below the graph it is float32."""
+    return np.dtype(np.float32) if rung != "graph" and dtype == np.float64 else dtype
 
 
 def engine_rung(proof: Verification, plan: Path, target: str) -> RungReport:

@@ -35,7 +35,8 @@ def model() -> onnx.ModelProto:
 def shapes(path: Path) -> dict[str, list[int | str]]:
     graph = onnx.load(path).graph
     return {
-        v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim] for v in (*graph.input, *graph.output)
+        v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim]
+        for v in (*graph.input, *graph.output)
     }
 
 
