@@ -100,6 +100,7 @@ def prepare(spec: Spec) -> Prepared:
     from trtc.engine.profiles import profiles_of
     from trtc.ir.infer import infer_all
     from trtc.ir.interface import Declared, apply_inputs, check_outputs
+    from trtc.verify.inputs import refuse_shape_inputs
     from trtc.verify.interface import interface_of
 
     module = ir.load(spec.model)
@@ -111,6 +112,7 @@ def prepare(spec: Spec) -> Prepared:
     check_outputs(module, [Declared.of(t.name, t.dtype, t.dims, None, t.span) for t in spec.outputs])
     profiles = {p.name: dict(p.dims) for p in spec.profiles}
     profiles_of(module, profiles, spec.path.name)  # what is wrong with them is said before any work
+    refuse_shape_inputs(module)
     frozen = {one.name: one.value for one in inputs if one.value is not None}
     return Prepared(spec, module, profiles, interface, frozen)
 

@@ -17,7 +17,7 @@ from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
 from trtc.ir import dims
 from trtc.ir.module import Module
 from trtc.verify.arrays import read_npz
-from trtc.verify.ranges import MASK, ShapeInput, integer_range
+from trtc.verify.ranges import MASK, ShapeInput, integer_range, shape_inputs
 
 if TYPE_CHECKING:
     from trtc.ir.dims import Dim
@@ -50,6 +50,22 @@ def random_points(module: Module, environments: Iterable[tuple[str, Mapping[str,
         seen.add(key)
         points.append(Point(label, {v.name or "": _draw(module, v, env, seed) for v in module.graph.inputs}))
     return points
+
+
+def refuse_shape_inputs(module: Module) -> None:
+    """Raises DiagnosticError T0580 for inputs whose values decide shapes: no profile says yet what they may be."""
+    problems = [
+        Diagnostic(
+            "T0580",
+            f"the values of the input `{value.name}` decide a shape: {node.op_type} `{node.name}` takes them",
+            node=value.name,
+            help="TensorRT needs their range in a profile, which a spec cannot say yet; freeze the input instead:\n"
+            f'input "{value.name}" = [1, 64]',
+        )
+        for value, node in shape_inputs(module)
+    ]
+    if problems:
+        raise DiagnosticError.of(problems)
 
 
 def _draw(module: Module, value: oir.Value, env: dict[str, int], seed: int) -> np.ndarray:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import onnx_ir as oir
@@ -72,25 +73,44 @@ def integer_range(module: Module, value: oir.Value, env: dict[str, int]) -> tupl
         ShapeInput: the values of the input decide a shape.
     """
     low, high, bounded = 0, 2**31 - 1, False
+    for node, index, offset in _uses(module, value):
+        if (node.op_type, index) in _SHAPES:
+            raise ShapeInput(f"{node.op_type} `{node.name}`")
+        limit = _limit(module, node, index, env)
+        if limit is not None:
+            low, high, bounded = max(low, -offset), min(high, limit - 1 - offset), True
+    return (low, max(low, high)) if bounded else None
+
+
+def shape_inputs(module: Module) -> list[tuple[oir.Value, oir.Node]]:
+    """Inputs of the graph whose values decide a shape, each with the first node that takes them as one."""
+    found: list[tuple[oir.Value, oir.Node]] = []
+    for value in module.graph.inputs:
+        dtype = module.dtype(value)
+        if dtype is None or not dtype.is_integer():
+            continue
+        taker = next((n for n, index, _ in _uses(module, value) if (n.op_type, index) in _SHAPES), None)
+        if taker is not None:
+            found.append((value, taker))
+    return found
+
+
+def _uses(module: Module, value: oir.Value) -> Iterator[tuple[oir.Node, int, int]]:
+    """Every place where the values of `value` arrive one by one: node, position among its inputs, what was added."""
     queue: deque[tuple[oir.Value, int]] = deque([(value, 0)])
     seen: set[tuple[oir.Value, int]] = {(value, 0)}
     while queue:
         current, offset = queue.popleft()
         for node, index in current.uses():
-            key = (node.op_type, index)
-            if key in _SHAPES:
-                raise ShapeInput(f"{node.op_type} `{node.name}`")
-            limit = _limit(module, node, index, env)
-            if limit is not None:
-                low, high, bounded = max(low, -offset), min(high, limit - 1 - offset), True
-                continue
+            yield node, index, offset
             shift = _shift(module, node, index)
-            if shift is not None and (node.outputs[0], offset + shift) not in seen:
-                for out in node.outputs:
-                    step = (out, offset + shift)
+            if shift is None or (node.op_type, index) in _INDEXED:
+                continue
+            for out in node.outputs:
+                step = (out, offset + shift)
+                if step not in seen:
                     seen.add(step)
                     queue.append(step)
-    return (low, max(low, high)) if bounded else None
 
 
 def _limit(module: Module, node: oir.Node, index: int, env: dict[str, int]) -> int | None:

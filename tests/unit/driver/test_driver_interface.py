@@ -78,3 +78,37 @@ def test_what_contradicts_the_model_is_said_with_its_place(tmp_path: Path, text:
         compile_with(tmp_path, text)
     assert code in {d.code for d in caught.value.diagnostics}
     assert words in str(caught.value)
+
+
+RESHAPE = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[4,3] x, int64[2] shape) => (float[A,B] y) { y = Reshape(x, shape) }
+"""
+
+
+def test_an_input_that_decides_a_shape_is_refused_by_name_and_compiles_when_frozen(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(RESHAPE), tmp_path / "m.onnx")
+    text = 'trtspec 1\nmodel "m.onnx"\ntarget tensorrt_rtx\n'
+    (tmp_path / "m.trtspec").write_text(text)
+    with pytest.raises(trtc.DiagnosticError, match="the values of the input `shape` decide a shape") as caught:
+        trtc.compile(tmp_path / "m.trtspec", isolate=False)
+    assert caught.value.diagnostics[0].code == "T0580"
+    (tmp_path / "m.trtspec").write_text(text + 'input "shape" = [6, 2]\n')
+    result = trtc.compile(tmp_path / "m.trtspec", isolate=False)
+    assert [tuple(b["shape"]) for b in result.bindings] == [("4", "3"), ("6", "2")]
+    assert result.verified
+
+
+def test_a_float64_model_is_verified_in_the_precision_that_tensorrt_has(tmp_path: Path) -> None:
+    onnx.save(
+        onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 17]> g (double[4,3] x) => (double[4,3] y) { y = Softmax(x) }'
+        ),
+        tmp_path / "m.onnx",
+    )
+    result = trtc.compile(tmp_path / "m.onnx", target="tensorrt_rtx", isolate=False)
+    graph, network = result.rungs[:2]
+    assert (graph.status, network.status) == ("passed", "passed")
+    assert graph.points[0][1][0].rtol < 1e-12
+    assert network.points[0][1][0].rtol == pytest.approx(5.96e-5, rel=1e-2)
+    assert [(b["model_dtype"], b["engine_dtype"]) for b in result.bindings] == [("DOUBLE", "FLOAT")] * 2

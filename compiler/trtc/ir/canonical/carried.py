@@ -1,4 +1,5 @@
-"""Newer operators that opset 23 cannot say in a few nodes: carried as functions with the bodies of the standard."""
+"""Operators carried as functions with the bodies of the standard: newer ones that opset 23 cannot say in a few nodes,
+and those that are only a name for a composition."""
 
 # The stubs of onnx.defs lack what gives the bodies.
 # pyright: reportUnknownMemberType=false, reportAttributeAccessIssue=false, reportUnknownVariableType=false
@@ -14,6 +15,9 @@ from trtc.ir.canonical.site import OPSET, Site
 
 #: Functions made here are named after the operator and stand in this domain, which no standard uses.
 DOMAIN = "trtc.onnx"
+
+#: Operators of opset 23 that nothing computes but by their parts: fewer operators for all that follows.
+COMPOSED = frozenset({"AffineGrid", "CenterCropPad", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
 
 
 def carry(site: Site) -> oir.Function | None:

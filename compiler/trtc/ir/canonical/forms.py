@@ -19,7 +19,7 @@ from trtc.ir.canonical import (  # the operator families register themselves
     resize,
     views,
 )
-from trtc.ir.canonical.carried import carry
+from trtc.ir.canonical.carried import COMPOSED, carry
 from trtc.ir.canonical.constants import to_initializer
 from trtc.ir.canonical.defaults import fill, trim_inputs
 from trtc.ir.canonical.schema import Form, first_opset, form, newest_opset
@@ -145,16 +145,21 @@ class _Walk:
         site = Site(self.module, node, opset, scope.in_function)
         current = form(node.op_type, OPSET)
         if current is None:
-            function = carry(site)
-            node.version = None
-            if function is not None:
-                inner = _Scope(function.graph, self.imported(function.opset_imports, function.name), True)
-                self.give_form(inner, inner.graph)
-                self.finish(inner, inner.graph)
+            self._carry(site)
             return
         fill(site)
         self._check_current(site, current)
+        if node.op_type in COMPOSED and not scope.in_function:
+            self._carry(Site(self.module, node, OPSET, False))
         node.version = None
+
+    def _carry(self, site: Site) -> None:
+        function = carry(site)
+        site.node.version = None
+        if function is not None:
+            inner = _Scope(function.graph, self.imported(function.opset_imports, function.name), True)
+            self.give_form(inner, inner.graph)
+            self.finish(inner, inner.graph)
 
     def _check(self, scope: _Scope, node: oir.Node) -> None:
         """Is the node what its opset says? Restatements rely on it."""
