@@ -41,6 +41,7 @@ FAMILIES = (
     "pad",
     "pooling",
     "quantization",
+    "recurrent",
     "reduction",
     "resize",
     "slicing",
