@@ -13,6 +13,7 @@ from trtc.ir.canonical import (  # the operator families register themselves
     arithmetic,
     attention,
     casts,
+    losses,
     normalization,
     recurrent,
     reductions,
@@ -26,7 +27,7 @@ from trtc.ir.canonical.schema import Form, first_opset, form, newest_opset
 from trtc.ir.canonical.site import IR_VERSION, OPSET, Site, restatements
 from trtc.ir.module import Module
 
-FAMILIES = (activations, arithmetic, attention, casts, normalization, recurrent, reductions, resize, views)
+FAMILIES = (activations, arithmetic, attention, casts, losses, normalization, recurrent, reductions, resize, views)
 
 #: Attributes of opset 1 that never had a meaning.
 _DEAD = "consumed_inputs"

@@ -140,7 +140,14 @@ def fact(host: Host, value: oir.Value) -> Fact:
         if missing:  # a cycle; the verifier reports it
             for v in missing:
                 facts[v] = UNKNOWN
-        infer_into(host, node)
+        try:
+            infer_into(host, node)
+        except DiagnosticError:
+            if node.graph is host.model.graph:
+                raise
+            # As in `infer_graph`: the body may be one that never runs. The node that would run it has the last word.
+            for v in node.outputs:
+                facts.setdefault(v, UNKNOWN)
     return facts[value]
 
 

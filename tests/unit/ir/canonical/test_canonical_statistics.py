@@ -295,3 +295,19 @@ def test_scan_of_opset_8_with_lengths_is_refused() -> None:
     with pytest.raises(DiagnosticError) as error:
         canonical(parse(8, graph))
     assert [d.code for d in error.value.diagnostics] == ["T0657"]
+
+
+def test_losses_are_their_parts() -> None:
+    graph = (
+        "g (float[N,C] x, int64[N] t, float[C] w) => (float y, float[N,C] p) "
+        '{ y, p = SoftmaxCrossEntropyLoss<reduction = "mean", ignore_index = 2>(x, t, w) }'
+    )
+    model = parse(13, graph)
+    module = canonical(model)
+    assert not {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"} & {node.op_type for node in module.graph}
+    # A class of probability zero costs nothing where the target is ignored.
+    x = np.array([[0, 0, -np.inf], [1, 3, 2], [0, 0, 5]], np.float32)
+    feeds = {"x": x, "t": np.array([0, 1, 2]), "w": np.array([1, 3, 5], np.float32)}
+    with np.errstate(divide="ignore"):
+        p = np.log(np.exp(x) / np.exp(x).sum(1, keepdims=True))
+    same(run(proto(module), feeds), [np.float32((-p[0, 0] - 3 * p[1, 1]) / 4), p])

@@ -112,3 +112,15 @@ def test_small_constants_have_values_and_large_ones_are_not_read(count: int) -> 
     assert small.value == (count, 2)
     assert large.value is None
     assert large.shape == (2000,)
+
+
+def test_what_is_asked_of_a_body_that_never_runs_is_not_known_and_no_error() -> None:
+    module = module_of(
+        "float[2,3] x, bool c",
+        "y = If<then_branch = t () => (a) { i = Constant<value_ints = [1]>() a = Squeeze(x, i) },"
+        " else_branch = e () => (b) { b = Neg(x) }>(c)",
+    )
+    (node,) = [n for n in module.graph if n.op_type == "If"]
+    squeeze = node.attributes["then_branch"].as_graph()[-1]
+    assert show(module.fact(squeeze.outputs[0])) == "?[?]"
+    assert show(module.fact(node.outputs[0])) == "float[2, 3]"
