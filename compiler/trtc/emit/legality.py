@@ -11,7 +11,7 @@ from typing import Any
 import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, plural
-from trtc.emit.facts import Facts, Refusal, refuse
+from trtc.emit.facts import Facts, Refusal, refuse, subgraphs
 from trtc.emit.registry import Operator, table
 from trtc.ir.module import Module
 from trtc.targets import Target
@@ -41,25 +41,35 @@ def check(module: Module, target: Target) -> list[Finding]:
     Nodes that only lack the shape of a reported node's output are not reported themselves.
     """
     facts = Facts(module, target.capabilities)
-    known = table()
     findings: list[Finding] = []
     for value in module.graph.inputs:
         try:
             _check_value(facts, value, "network input")
         except Refusal as found:
             findings.append(Finding(value.name or "", "input", "", found.reason, found.help))
-    unknown: set[oir.Value] = set()
-    for node in module.graph:
+    _check_graph(facts, module.graph, target, findings, set())
+    return findings
+
+
+def _check_graph(
+    facts: Facts, graph: oir.Graph, target: Target, findings: list[Finding], unknown: set[oir.Value]
+) -> None:
+    """`unknown` are the values without a shape that come from nodes that are reported."""
+    known = table()
+    for node in graph:
         if any(value in unknown for value in node.inputs):
             # Says nothing of its own: what it takes comes from a node that is reported, with no shape.
-            unknown.update(_shapeless(module, node))
+            unknown.update(_shapeless(facts.module, node))
             continue
+        before = len(findings)
+        for inner in subgraphs(node):
+            _check_graph(facts, inner, target, findings, unknown)
         try:
             _check_node(facts, node, known.get((node.domain, node.op_type)), target)
         except Refusal as found:
             findings.append(Finding(node.name or "", node.op_type, node.domain, found.reason, found.help))
-            unknown.update(_shapeless(module, node))
-    return findings
+        if len(findings) > before:
+            unknown.update(_shapeless(facts.module, node))
 
 
 def _shapeless(module: Module, node: oir.Node) -> list[oir.Value]:
@@ -108,11 +118,11 @@ def _check_node(facts: Facts, node: oir.Node, operator: Operator | None, target:
                 refuse(f"`{value.name}` is {dtype.name.lower()}; this is built for {allowed}")
         if facts.array(value) is None:
             _check_value(facts, value, "input")
+    if operator.check is not None:
+        operator.check(facts, node)
     for value in node.outputs:
         if value.uses() or value.is_graph_output():
             _check_value(facts, value, "output")
-    if operator.check is not None:
-        operator.check(facts, node)
 
 
 def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
@@ -127,8 +137,6 @@ def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
 
 
 def _no_operator(node: oir.Node, target: Target) -> None:
-    if node.op_type in ("If", "Loop", "Scan"):
-        refuse("control flow is not built yet", "fold the condition or unroll the loop where it is known")
     if node.domain:
         refuse(
             f"an operator of the domain `{node.domain}`, which has no body",

@@ -11,11 +11,9 @@ import onnx_ir as oir
 
 from trtc.diagnostics import DiagnosticError
 from trtc.emit.emission import Binding, Emission
-from trtc.emit.facts import Refusal
 from trtc.emit.legality import check, report
-from trtc.emit.registry import table
+from trtc.emit.nodes import emit_nodes
 from trtc.emit.scope import Scope
-from trtc.emit.shaping import Unknown
 from trtc.ir import dims
 from trtc.ir.module import Module
 from trtc.targets import Target
@@ -38,13 +36,7 @@ def emit(module: Module, target: Target, network: Any, log: Any | None = None) -
         raise DiagnosticError(report(findings, target, file))
     scope = Scope(module, target, network, log if log is not None else target.logger)
     bindings = [_input(scope, value) for value in module.graph.inputs]
-    operators = table()
-    for node in module.graph:
-        if not any(value.uses() or value.is_graph_output() for value in node.outputs):
-            continue
-        scope.begin(node)
-        _emit_node(scope, node, operators[node.domain, node.op_type].emit)
-    scope.begin(None)
+    emit_nodes(scope, module.graph)
     marked: set[Any] = set()
     bindings += [_output(scope, value, marked) for value in module.graph.outputs]
     return Emission(
@@ -69,27 +61,6 @@ def _inline(module: Module) -> None:
         for node in module.nodes():
             if not node.name:
                 node.name = module.unique(node.op_type)
-
-
-def _emit_node(s: Scope, node: oir.Node, function: Any) -> None:
-    mark = s.log.mark()
-    try:
-        made = function(s, node)
-    except Refusal as found:
-        raise s.error("T0705", found.reason, found.help) from found
-    except Unknown as found:
-        raise s.error("T0704", f"the size {found} cannot be computed from the network's tensors") from found
-    except (TypeError, ValueError, RuntimeError) as found:
-        raise s.error("T0702", f"TensorRT refused a call: {str(found).strip().splitlines()[0]}") from found
-    outputs = made if isinstance(made, tuple) else (made,)
-    for value, tensor in zip(node.outputs, outputs, strict=False):
-        if tensor is None:
-            continue
-        s.bind(value, tensor)
-        if not value.is_graph_output() and value.name:
-            s.name(tensor, value.name)
-    if s.log.errors(mark):
-        raise s.error("T0702", "TensorRT reported an error")
 
 
 def _input(s: Scope, value: oir.Value) -> Binding:

@@ -131,7 +131,9 @@ class _Run:
         self.label = "backward" if backwards else "forward"
         self.op = node.op_type
         self.dtype = s.type_of(x)
-        self.hidden = int(s.shape(given(node, 2))[2])
+        hidden = s.shape(given(node, 2))[2]
+        assert isinstance(hidden, int)
+        self.hidden = hidden
         self.gates = _GATES[self.op]
         self.clip = float(attr(node, "clip", 0.0) or 0.0)
         self.functions = [self.activation(f) for f in _functions(node)[at]]

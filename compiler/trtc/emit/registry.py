@@ -31,6 +31,7 @@ _KINDS = {
 FAMILIES = (
     "activation",
     "attention",
+    "control",
     "convolution",
     "elementwise",
     "gather",

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,22 @@ class Scope(Shaping):
             elements = tuple(unknown(f"{value.name}[{at}]", signed=True) for at in range(count))
         if elements is not None:
             self.learn_elements(tensor, elements)
+
+    @contextmanager
+    def bound(self, tensors: Mapping[oir.Value, Any]) -> Iterator[None]:
+        """Meanwhile these tensors are the values: what a branch or a body takes. They keep their names."""
+        before = {value: self._tensors.get(value) for value in tensors}
+        self.fixed.update(tensors.values())
+        for value, tensor in tensors.items():
+            self.bind(value, tensor)
+        try:
+            yield
+        finally:
+            for value, tensor in before.items():
+                if tensor is None:
+                    del self._tensors[value]
+                else:
+                    self._tensors[value] = tensor
 
     def name(self, tensor: Any, name: str) -> None:
         """Name a tensor as the model does, where TensorRT lets it."""

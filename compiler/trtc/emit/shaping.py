@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +51,17 @@ class Shaping(Layers):
             for index, dim in enumerate(elements):
                 if not isinstance(dim, int):
                     self._elements.setdefault(dim, (tensor, index))
+
+    @contextmanager
+    def inner(self) -> Iterator[None]:
+        """What is learned of shapes meanwhile is forgotten: it stands in a branch or in the body of a loop."""
+        kept = self._shape_of, self._dim_of, self._dims, self._homes, self._elements
+        self._shape_of, self._dim_of, self._dims = dict(kept[0]), dict(kept[1]), dict(kept[2])
+        self._homes, self._elements = dict(kept[3]), dict(kept[4])
+        try:
+            yield
+        finally:
+            self._shape_of, self._dim_of, self._dims, self._homes, self._elements = kept
 
     # ---- shape tensors
 

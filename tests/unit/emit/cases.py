@@ -146,6 +146,7 @@ CASES: dict[str, str] = {
     "BatchNormalization runtime": "(float[N,2,4] x, float[2] s, float[2] b, float[2] m, float[2] v) => (float[N,2,4] y) { y = BatchNormalization(x, s, b, m, v) }",
     "InstanceNormalization": "(float[N,2,H,W] x) => (float[N,2,H,W] y) <float[2] s = {1.0, 2.0}, float[2] b = {0.5, -0.5}> { y = InstanceNormalization(x, s, b) }",
     "GroupNormalization": "(float[N,4,8,8] x) => (float[N,4,8,8] y) <float[4] s = {1.0, 2.0, 3.0, 4.0}, float[4] b = {0.5, -0.5, 0.0, 1.0}> { y = GroupNormalization<num_groups = 2>(x, s, b) }",
+    "GroupNormalization of one group": "(float[N,4,8,8] x) => (float[N,4,8,8] y) <float[4] s = {1.0, 2.0, 3.0, 4.0}, float[4] b = {0.5, -0.5, 0.0, 1.0}> { y = GroupNormalization<num_groups = 1>(x, s, b) }",
     "LayerNormalization": "(float[N,T,4] x) => (float[N,T,4] y) <float[4] s = {1.0, 2.0, 3.0, 4.0}, float[4] b = {0.5, -0.5, 0.0, 1.0}> { y = LayerNormalization(x, s, b) }",
     "LayerNormalization outputs": "(float[N,3,4] x) => (float[N,3,4] y, float[N,3,1] m, float[N,3,1] i) <float[4] s = {1.0, 2.0, 3.0, 4.0}> { y, m, i = LayerNormalization(x, s) }",
     "RMSNormalization": "(float16[N,3,4] x) => (float16[N,3,4] y) <float16[4] s = {15360, 16384, 16896, 17408}> { y = RMSNormalization(x, s) }",
@@ -261,6 +262,15 @@ CASES: dict[str, str] = {
     "RotaryEmbedding partial": "(float[N,T,16] x, float[N,T,2] c, float[N,T,2] s) => (float[N,T,16] y) { y = RotaryEmbedding<num_heads = 2, rotary_embedding_dim = 4>(x, c, s) }",
     "ReverseSequence": "(float[4,N,3] x, int64[N] l) => (float[4,N,3] y) { y = ReverseSequence(x, l) }",
     "Split runtime": "(float[N,6] x, int64[2] s) => (float[N,A] a, float[N,B] b) { a, b = Split<axis = 1>(x, s) }",
+    # ---- over time, and control flow
+    "RNN": "(float[T,N,2] x, float[1,3,2] w, float[1,3,3] r) => (float[T,1,N,3] y) { y = RNN<hidden_size = 3>(x, w, r) }",
+    "GRU": "(float[T,N,2] x, float[1,9,2] w, float[1,9,3] r) => (float[T,1,N,3] y) { y = GRU<hidden_size = 3>(x, w, r) }",
+    "LSTM": "(float[T,N,2] x, float[1,12,2] w, float[1,12,3] r) => (float[T,1,N,3] y) { y = LSTM<hidden_size = 3>(x, w, r) }",
+    "LSTM half": '(float16[T,N,2] x, float16[2,12,2] w, float16[2,12,3] r, int32[N] l) => (float16[T,2,N,3] y) { y = LSTM<hidden_size = 3, direction = "bidirectional">(x, w, r, "", l) }',
+    "If": "(float[N,4] x, bool c) => (float[N,4] y) { y = If (c) <then_branch = t () => (float[N,4] a) { a = Relu(x) }, else_branch = e () => (float[N,4] b) { b = Neg(x) }> }",
+    "Loop": '(float[N,4] x) => (float[N,4] y, float[3,N,4] z) <int64 m = {3}> { y, z = Loop (m, "", x) <body = b (int64 i, bool c, float[N,4] s) => (bool d, float[N,4] t, float[N,4] u) { d = Identity(c) \n t = Relu(s) \n u = Neg(s) }> }',
+    "Loop condition": "(float[N,4] x, bool c) => (float[N,4] y) { y = Loop (\"\", c, x) <body = b (int64 i, bool c, float[N,4] s) => (bool d, float[N,4] t) { e = Constant<value = int64 {3}>() \n d = Less(i, e) \n t = Neg(s) }> }",
+    "Scan": "(float[4] x, float[T,4] xs) => (float[4] y, float[T,4] ys) { y, ys = Scan<num_scan_inputs = 1, body = b (float[4] s, float[4] e) => (float[4] t, float[4] u) { t = Add(s, e) \n u = Neg(t) }>(x, xs) }",
     # ---- types
     "double": "(double[N,4] x) => (double[N,4] y) <double c = {2.5}> { y = Mul(x, c) }",
 }
