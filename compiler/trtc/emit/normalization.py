@@ -116,8 +116,8 @@ def group_normalization(s: Scope, node: oir.Node) -> Any:
     groups, epsilon = attr(node, "num_groups", 1), attr(node, "epsilon", 1e-5)
     axes = list(range(2, rank))
     scale, bias = (_per_channel(s, given(node, at), [1] * rank, dtype) for at in (1, 2))
-    if groups == 1 and not s.caps.normalization_v2:
-        # One group is a normalization over all but the batch.
+    if groups == 1:
+        # One group is a normalization over all but the batch; a layer without groups would leave the channels apart.
         return _normalize(s, x, scale, bias, list(range(1, rank)), epsilon)
     if s.caps.normalization_v2:
         return _normalize(s, x, scale, bias, axes, epsilon, groups)

@@ -83,6 +83,9 @@ def _known(s: Scope, start: d.Dim, end: d.Dim, step: int, dim: d.Dim) -> tuple[A
 
 
 def _from_end(index: d.Dim, dim: d.Dim) -> d.Dim | None:
+    if isinstance(index, int) and abs(index) >= _FAR:
+        # "As far as it goes": numbers next to the end of int64 are not for arithmetic.
+        return dim if index > 0 else -1
     low, high = d.bounds(index)
     if low is not None and low >= 0:
         return index

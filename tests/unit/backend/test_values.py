@@ -66,3 +66,48 @@ def test_a_query_that_sees_no_key_gives_zeros(mask: str, scores: str) -> None:
     y, *rest = run(23, graph, x, x, x, given)
     assert y.tolist() == [[[[0, 0], [0, 1]]]]
     assert [r.tolist() for r in rest] == ([[[[[0, 0], [1, 0]]]]] if scores else [])
+
+
+def test_one_group_normalizes_over_all_channels() -> None:
+    x = np.arange(2 * 4 * 3 * 2, dtype=np.float32).reshape(2, 4, 3, 2) ** 2
+    text = "(float[2,4,3,2] x) => (float[2,4,3,2] y) <float[4] s = {1, 2, 3, 4}, float[4] b = {5, 1, 2, -1}> "
+    (y,) = run(21, text + "{ y = GroupNormalization<num_groups = 1>(x, s, b) }", x)
+    rows = x.reshape(2, -1)
+    unit = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-5)
+    scale, bias = (np.array(c, np.float32).reshape(1, 4, 1, 1) for c in ([1, 2, 3, 4], [5, 1, 2, -1]))
+    np.testing.assert_allclose(y, unit.reshape(x.shape) * scale + bias, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("start", "step", "expected"), [(-1, -1, [3, 2, 1]), (-9, -1, [1]), (1, -2, [2]), (9, 2, [])])
+def test_a_slice_to_the_end_of_int64(start: int, step: int, expected: list[int]) -> None:
+    end = -(2**63) if step < 0 else 2**63 - 1
+    text = f"<int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{0}}, int64[1] t = {{{step}}}>"
+    (y,) = run(23, f"(int32[N] x) => (int32[M] y) {text} {{ y = Slice(x, s, e, a, t) }}", np.array([1, 2, 3], np.int32))
+    assert y.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("known", [True, False])
+def test_zero_points_along_an_axis(kind: str, known: bool) -> None:
+    """saturate(round(x / scale) + zero), half to even, and back."""
+    parameters = "" if known else f", float[2] s, {kind}[2] z"
+    constants = f"<float[2] s = {{0.5, 2}}, {kind}[2] z = {{3, 100}}>" if known else ""
+    graph = (
+        f"(float[2,4] x{parameters}) => ({kind}[2,4] q, float[2,4] y) {constants} "
+        "{ q = QuantizeLinear<axis = 0>(x, s, z) y = DequantizeLinear<axis = 0>(q, s, z) }"
+    )
+    x = np.float32([[0.25, 0.75, -1e9, 1e9], [1, 3, -5, 60]])
+    given = [] if known else [np.float32([0.5, 2]), np.array([3, 100], kind)]
+    q, y = run(23, graph, x, *given)
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    assert q.dtype == kind
+    assert q.tolist() == [[3, 5, low, high], [100, 102, 98, min(130, high)]]
+    assert y.tolist() == [[0, 1, (low - 3) / 2, (high - 3) / 2], [0, 4, -4, (min(130, high) - 100) * 2]]
+
+
+def test_constants_with_zero_points_are_dequantized() -> None:
+    graph = (
+        "(float[2] x) => (float[2] y) <uint8[2] w = {10, 255}, float s = {0.5}, uint8 z = {10}> "
+        "{ d = DequantizeLinear(w, s, z) y = Add(x, d) }"
+    )
+    assert run(23, graph, np.float32([0, 1]))[0].tolist() == [0, 123.5]

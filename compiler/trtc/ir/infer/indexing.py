@@ -47,7 +47,7 @@ def slice_(op: Op) -> Fact:
             # The last element before 0 cannot be said with an end of -1: an end far below means "past the front".
             size = x[axis]
             front = step < 0 and isinstance(size, int) and end < -size
-            index[axis] = slice(start, None if front else end, step)
+            index[axis] = slice(_back(size, start, step), None if front else end, step)
         else:
             index = None
     shape = tuple(out)
@@ -57,16 +57,25 @@ def slice_(op: Op) -> Fact:
     return moved(fact, shape, lambda a: a[places])
 
 
+def _back(size: Dim, start: int, step: int) -> int:
+    """A start before the front is the front, also on the way back, where Python begins at nothing."""
+    return 0 if step < 0 and isinstance(size, int) and start < -size else start
+
+
 def _sliced(size: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
     """How many elements a slice of an axis takes; None when the sign of an end is not known."""
     if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(*slice(start, None if step < 0 and end < -size else end, step).indices(size)))
+        last = None if step < 0 and end < -size else end
+        return len(range(*slice(_back(size, start, step), last, step).indices(size)))
     if step < 0:
         # From the last element to before the first is what is written in practice.
         first = _from_front(size, start)
         if first is None or not isinstance(end, int):
             return None
         first = dims.minimum(first, size - 1)
+        if start != -1:
+            # Below 0 there is nothing only where the axis has no element; a start before the front is the front.
+            first = dims.maximum(first, dims.minimum(0, size - 1))
         if end <= -_FAR:
             return dims.ceildiv(first + 1, -step)
         last = _from_front(size, end)

@@ -174,6 +174,17 @@ CASES: list[tuple[str, str, str]] = [
         f"s = {ints(-1)} e = {ints(-4)} a = {ints(0)} t = {ints(-1)} y = Slice(x, s, e, a, t)",
         "float[S - max(S - 4, -1) - 1]",
     ),
+    # A start before the front is the front, also on the way back: one element, where Python has none.
+    (
+        "float[3] x",
+        f"s = {ints(-5)} e = {ints(-9223372036854775807)} a = {ints(0)} t = {ints(-2)} y = Slice(x, s, e, a, t)",
+        "float[1]",
+    ),
+    (
+        "float[S] x",
+        f"s = {ints(-5)} e = {ints(-9223372036854775807)} a = {ints(0)} t = {ints(-1)} y = Slice(x, s, e, a, t)",
+        "float[max(S - 5, 0) + 1]",
+    ),
     ("float[N,3] x, float[S,1] z", "y = PRelu(x, z)", "float[N, 3]"),
     ("float[N,H,W] x", f"p = {ints(0, 1, 2, 0, 1, 3)} y = Pad(x, p)", "float[N, H + 2, W + 5]"),
     ("float[V,8] x, int64[B,S] i", "y = Gather(x, i)", "float[B, S, 8]"),
@@ -232,6 +243,11 @@ CASES: list[tuple[str, str, str]] = [
         "float[B,S,8] x",
         f"s = Shape(x) a = {ints(-1)} b = {ints(-9)} c = {ints(0)} y = Slice(s, a, b, c, a)",
         "int64[3] = {8, S, B}",
+    ),
+    (
+        "float[B,S,8] x",
+        f"s = Shape(x) a = {ints(-7)} b = {ints(-9)} c = {ints(0)} d = {ints(-1)} y = Slice(s, a, b, c, d)",
+        "int64[1] = {B}",
     ),
     ("float[B,S] x", f"s = Shape(x) c = {ints(2)} y = Mul(s, c)", "int64[2] = {2*B, 2*S}"),
     ("float[B,S] x", f"s = Shape(x) c = {ints(2)} y = Div(s, c)", "int64[2] = {floor(B/2), floor(S/2)}"),
