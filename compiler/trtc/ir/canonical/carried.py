@@ -17,7 +17,7 @@ from trtc.ir.canonical.site import OPSET, Site
 DOMAIN = "trtc.onnx"
 
 #: Operators of opset 23 that nothing computes but by their parts: fewer operators for all that follows.
-COMPOSED = frozenset({"AffineGrid", "CenterCropPad"})
+COMPOSED = frozenset({"AffineGrid", "CenterCropPad", "DynamicQuantizeLinear"})
 
 
 def carry(site: Site) -> oir.Function | None:

@@ -22,7 +22,8 @@ FOLDERS = sorted(p for kind in ("pytorch-operator", "pytorch-converted") for p i
 
 #: Operators that are newer than opset 23, or were given a new meaning after it, or are composed of others.
 NEWER = (
-    *("AffineGrid", "CenterCropPad", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+    *("AffineGrid", "CenterCropPad", "DynamicQuantizeLinear"),
+    *("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     *("Attention", "BitShift", "CausalConvWithState", "Celu", "CumProd", "LinearAttention", "Mod", "SpaceToDepth"),
     *("SwiGLU", "Swish", "TensorScatter"),
 )
