@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as oir
 
+from trtc.emit import dilated
 from trtc.emit.convolution import padding_mode, paddings, spatial_rank, widen, window
 from trtc.emit.facts import Facts, attr, given, refuse, used
 from trtc.emit.registry import operator
@@ -17,8 +18,8 @@ from trtc.emit.scope import Scope
 
 def _check(facts: Facts, node: oir.Node) -> None:
     spatial = spatial_rank(facts, node)
-    if any(d != 1 for d in window(node, "dilations", spatial, 1)):
-        refuse("TensorRT's pooling has no dilation")
+    if dilated.dilated(facts, node):
+        dilated.check(facts, node)
     if min(window(node, "pads", 2 * spatial, 0)) < 0:
         refuse("negative pads", "crop by a Slice before the pooling")
     if used(node, 1):
@@ -39,6 +40,8 @@ def _sizes(size: int, kernel: int, stride: int, begin: int, end: int) -> tuple[i
 
 def pool(s: Scope, node: oir.Node, x: Any, op: str, part: str = "") -> Any:
     """MAX or AVERAGE of the node's windows over `x`, which has the shape of the node's input."""
+    if dilated.dilated(s, node):
+        return dilated.pool(s, node, x, op)
     spatial = spatial_rank(s, node)
     kernel = window(node, "kernel_shape", spatial, 1)
     strides = window(node, "strides", spatial, 1)
@@ -97,6 +100,8 @@ def _check_lp(facts: Facts, node: oir.Node) -> None:
     _check(facts, node)
     if attr(node, "ceil_mode", 0):
         refuse("LpPool with ceil_mode")
+    if dilated.dilated(facts, node):
+        refuse("LpPool with dilation")
 
 
 @operator("LpPool", check=_check_lp)

@@ -164,7 +164,7 @@ class _Walk:
                 for attribute in attributes:
                     for subgraph in subgraphs(attribute):
                         self.graph(subgraph, [*outer, scope], opsets)
-            elif not node.domain or node.domain == "ai.onnx":
+            else:
                 structure_types.domain(node, opsets, report, node_calls(node) in self.functions)
 
     def redefined(self, name: str, node: onnx.NodeProto, other: onnx.NodeProto | None, is_input: bool) -> None:

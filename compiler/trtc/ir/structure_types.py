@@ -68,9 +68,10 @@ def attributes(node: onnx.NodeProto, opsets: dict[str, int], report: Report, is_
 
 
 def domain(node: onnx.NodeProto, opsets: dict[str, int], report: Report, is_call: bool) -> None:
-    """T0406: a standard operator, and no opset to say what it means."""
-    if not is_call and "" not in opsets and default_domain(node.domain) == "":
-        message = f"node `{_who(node)}` is an operator of ai.onnx, for which opset_import has no version"
+    """T0406: an operator that is no function of the model, and no opset to say what it means."""
+    name = default_domain(node.domain)
+    if not is_call and name not in opsets:
+        message = f"node `{_who(node)}` is an operator of {name or 'ai.onnx'}, for which opset_import has no version"
         report.add("T0406", message, _who(node))
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.ir.interface import dtype_name
 from trtc.ir.module import Module
 
 
@@ -24,7 +26,8 @@ def interface_of(module: Module) -> Interface:
     """The interface of a module as it was loaded, before a pass or a spec touched it.
 
     Raises:
-        DiagnosticError: T0579 an input or output is no tensor, or its dtype is not known.
+        DiagnosticError: T0579 an input or output is no tensor, or its dtype is not known; T0581 an output is declared
+            with another dtype than it has.
     """
     problems: list[Diagnostic] = []
 
@@ -43,6 +46,16 @@ def interface_of(module: Module) -> Interface:
                 )
             else:
                 found[value.name or ""] = np.dtype(dtype.numpy())
+                if value.dtype not in (None, oir.DataType.UNDEFINED, dtype):
+                    problems.append(
+                        Diagnostic(
+                            "T0581",
+                            f"the model declares the {what} `{value.name}` {dtype_name(value.dtype)}, "
+                            f"but what it computes is {dtype_name(dtype)}",
+                            node=value.name,
+                            help="correct the declaration, or put a Cast before the output",
+                        )
+                    )
         return found
 
     interface = Interface(dtypes(module.graph.inputs, "input"), dtypes(module.graph.outputs, "output"))

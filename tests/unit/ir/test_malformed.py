@@ -166,7 +166,8 @@ CASES: dict[str, tuple[bytes, str, tuple[str, ...]]] = {
     "attribute_holds_other": (
         m.simple(
             m.node("Own", "x", "y", m.field(5, m.field(1, "a") + m.field(8, 3) + m.field(20, 3)), domain="c", name="n")
-        ),
+        )
+        + m.field(8, m.field(1, "c") + m.field(2, 1)),
         "T0414",
         ("`a`", "STRING", "INTS"),
     ),
@@ -235,6 +236,11 @@ CASES: dict[str, tuple[bytes, str, tuple[str, ...]]] = {
         m.simple(m.node("Relu", "x", "y", name="r"), opset=None) + m.field(8, m.field(1, "c") + m.field(2, 1)),
         "T0406",
         ("`r`", "ai.onnx"),
+    ),
+    "domain_without_opset": (
+        m.simple(m.node("Own", "x", "y", domain="c", name="n")),
+        "T0406",
+        ("`n`", "operator of c"),
     ),
     "two_opsets": (
         m.simple(m.node("Relu", "x", "y")) + m.field(8, m.field(1, "ai.onnx") + m.field(2, 13)),
