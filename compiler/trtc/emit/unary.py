@@ -13,6 +13,7 @@ import onnx_ir as oir
 from trtc.emit.facts import FLOATS, Facts, attr, given, input_at, refuse, used
 from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
+from trtc.emit.weights import NUMPY
 
 _UNARY = {
     "Acos": "ACOS",
@@ -120,12 +121,24 @@ def _cast(facts: Facts, node: oir.Node) -> None:
 @operator("Cast", "CastLike", types="FIBQU", check=_cast)
 def cast(s: Scope, node: oir.Node) -> Any:
     """Float to integer truncates; anything to bool is `!= 0`."""
-    x = s.input(node, 0)
     dtype = s.carrier(_cast_target(s, node))
     assert dtype is not None
+    stored = s.array(given(node, 0))
+    if stored is not None and s.dtype(given(node, 0)) == oir.DataType.INT8 and dtype != "INT8":
+        return _from_int8(s, given(node, 0), stored, dtype)
+    x = s.input(node, 0)
     if s.type_of(x) == dtype:
         return x
     if s.dtype(given(node, 0)) in FLOATS and dtype == "UINT8":
         # Through INT32: only INT32 to UINT8 has a defined result for what does not fit.
         x = s.cast(x, "INT32", "int32")
     return s.add(s.net.add_cast(x, s.type(dtype)))
+
+
+def _from_int8(s: Scope, value: oir.Value, stored: np.ndarray, dtype: str) -> Any:
+    """A constant of int8 may only be dequantized: with a scale of 1, to a float type. It stays as small as it is."""
+    if dtype not in ("FLOAT", "HALF", "BF16") or stored.ndim == 0:
+        return s.constant(stored.astype(np.int32).astype(NUMPY[dtype]), dtype, "")
+    one = s.constant(np.asarray(1, NUMPY[dtype]), dtype, "one", ())
+    args = (s.type(dtype),) if s.caps.quantize_output_type else ()
+    return s.add(s.net.add_dequantize(s.tensor(value), one, *args))
