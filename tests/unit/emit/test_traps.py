@@ -259,7 +259,9 @@ def test_resize_keeps_the_scales_that_the_model_gives() -> None:
 
 def test_constants_of_int8_that_are_cast_stay_int8() -> None:
     """TensorRT lets nothing but a dequantization take a constant of int8."""
-    built = build("(float[N,3] x) => (float[N,3] y) <int8[3] w = {10, -20, 30}> { c = Cast<to = 1>(w) \n y = Mul(x, c) }")
+    built = build(
+        "(float[N,3] x) => (float[N,3] y) <int8[3] w = {10, -20, 30}> { c = Cast<to = 1>(w) \n y = Mul(x, c) }"
+    )
     assert built.layer("constant/w", "IConstantLayer").get_output(0).dtype == trt.DataType.INT8
     assert np.asarray(built.layer("Cast_0/one", "IConstantLayer").weights).item() == 1.0
     assert "CAST" not in built.types()
