@@ -9,7 +9,9 @@ What a user did wrong is raised as `trtc.DiagnosticError`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trtc.lazy import exports
 
 if TYPE_CHECKING:
     from trtc.diagnostics import Diagnostic, DiagnosticError
@@ -27,13 +29,4 @@ _HOMES = {
     "load_spec": "trtc.driver",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # `import trtc` stays cheap: numpy and onnx are imported by what is used.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'trtc' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(__name__, _HOMES)

@@ -61,7 +61,7 @@ class _Scope:
 
 def _visit(module: Module, graph: oir.Graph, scope: _Scope, context: Context) -> int:
     from trtc.ir import edit, provenance
-    from trtc_passes.operators import subgraphs
+    from trtc.ir.nesting import subgraphs
 
     merged = 0
     for node in graph:

@@ -54,7 +54,8 @@ class Dce:
 def _sweep(module: Module, graph: oir.Graph, counts: dict[str, int], context: Context) -> None:
     """From the last node to the first: when a node is looked at, all its users have been."""
     from trtc.ir import edit
-    from trtc_passes.operators import subgraphs, used
+    from trtc.ir.nesting import subgraphs
+    from trtc_passes.operators import used
 
     for node in reversed(graph):
         alive = [used(value) for value in node.outputs]
@@ -103,7 +104,7 @@ def _least_outputs(domain: str, op_type: str) -> int:
 def _narrow_if(module: Module, node: oir.Node, alive: list[bool]) -> oir.Node:
     """An If with only the outputs that are used; the subgraphs move over."""
     from trtc.ir import edit
-    from trtc_passes.operators import subgraphs
+    from trtc.ir.nesting import subgraphs
 
     kept = [at for at, yes in enumerate(alive) if yes]
     for graph in subgraphs(node):

@@ -76,7 +76,8 @@ def _all_known(module: Module, node: oir.Node, sizes: Mapping[oir.Value, int]) -
 
 
 def _foldable(module: Module, node: oir.Node) -> bool:
-    from trtc_passes.operators import deterministic, is_call, subgraphs, trains
+    from trtc.ir.nesting import subgraphs
+    from trtc_passes.operators import deterministic, is_call, trains
 
     if node.domain not in ("", "com.microsoft") or node.op_type in _QUANTIZATION or node.op_type == "Constant":
         return False

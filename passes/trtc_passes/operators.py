@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,19 +57,6 @@ def only_user(value: oir.Value) -> oir.Node | None:
     if len(uses) != 1 or value.is_graph_output():
         return None
     return next(iter(uses)).node
-
-
-def subgraphs(node: oir.Node) -> Iterator[oir.Graph]:
-    """The graphs in the attributes of a node."""
-    import onnx_ir as oir
-
-    for attr in node.attributes.values():
-        if attr.is_ref():
-            continue
-        if attr.type == oir.AttributeType.GRAPH:
-            yield attr.as_graph()
-        elif attr.type == oir.AttributeType.GRAPHS:
-            yield from attr.as_graphs()
 
 
 def is_call(module: Module, node: oir.Node) -> bool:

@@ -72,8 +72,9 @@ class _Scope:
 
 
 def _visit(module: Module, graph: oir.Graph, scope: _Scope, counts: dict[str, int], context: Context) -> None:
+    from trtc.ir.nesting import subgraphs
     from trtc_passes.known_values import fold_known
-    from trtc_passes.operators import is_call, subgraphs
+    from trtc_passes.operators import is_call
 
     for node in graph:
         if is_call(module, node):

@@ -6,8 +6,9 @@ nodes of the original model and which rule a layer comes from.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trtc.lazy import exports
 
 if TYPE_CHECKING:
     from trtc.emit.emission import Binding, Emission, LayerRecord
@@ -28,11 +29,4 @@ _HOMES = {
 
 __all__ = ["Binding", "Emission", "Finding", "LayerRecord", "check", "emit", "operators", "report"]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(__name__, _HOMES)

@@ -12,6 +12,7 @@ import onnx_ir as oir
 
 from trtc.evaluate.session import session
 from trtc.ir.module import IR_VERSION, OPSET
+from trtc.ir.nesting import taken
 
 #: ONNX Runtime takes these from numpy; the others (bfloat16, float8, 4-bit) go in as initializers.
 _FEEDABLE = frozenset("?bBhHiIlLqQefd")
@@ -132,33 +133,8 @@ def _outside(nodes: Sequence[oir.Node]) -> Iterable[oir.Value]:
     made: set[oir.Value] = set()
     seen: dict[oir.Value, None] = {}
     for node in nodes:
-        for value in _taken(node):
+        for value in taken(node):
             if value not in made:
                 seen.setdefault(value, None)
         made.update(node.outputs)
     return seen
-
-
-def _taken(node: oir.Node) -> Iterable[oir.Value]:
-    yield from (value for value in node.inputs if value is not None)
-    for attr in node.attributes.values():
-        if attr.type == oir.AttributeType.GRAPH:
-            yield from captured(attr.as_graph())
-        elif attr.type == oir.AttributeType.GRAPHS:
-            for graph in attr.as_graphs():
-                yield from captured(graph)
-
-
-def captured(graph: oir.Graph) -> list[oir.Value]:
-    """Values of outer graphs that a subgraph uses, each once, in order of first use."""
-    own: set[oir.Value] = {*graph.inputs, *graph.initializers.values()}
-    seen: dict[oir.Value, None] = {}
-    for node in graph:
-        for value in _taken(node):
-            if value not in own:
-                seen.setdefault(value, None)
-        own.update(node.outputs)
-    for value in graph.outputs:
-        if value not in own:
-            seen.setdefault(value, None)
-    return list(seen)

@@ -10,6 +10,7 @@ import onnx_ir as oir
 
 from trtc.ir import provenance
 from trtc.ir.module import Module
+from trtc.ir.nesting import subgraphs
 
 
 def node(
@@ -181,18 +182,9 @@ def _detach(dead: oir.Node) -> None:
     for at, value in enumerate(dead.inputs):
         if value is not None:
             dead.replace_input_with(at, None)
-    for attr in dead.attributes.values():
-        if attr.is_ref():
-            continue
-        if attr.type == oir.AttributeType.GRAPH:
-            graphs: Iterable[oir.Graph] = (attr.as_graph(),)
-        elif attr.type == oir.AttributeType.GRAPHS:
-            graphs = attr.as_graphs()
-        else:
-            continue
-        for graph in graphs:
-            for inner in graph:
-                _detach(inner)
+    for graph in subgraphs(dead):
+        for inner in graph:
+            _detach(inner)
 
 
 def _graph(inside: oir.Node) -> oir.Graph | oir.Function:

@@ -10,6 +10,7 @@ import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import provenance, versions
+from trtc.ir.nesting import subgraphs
 from trtc.ir.structure import Structure
 
 
@@ -60,13 +61,7 @@ def _nested(root: oir.Graph | oir.Function) -> Iterator[oir.Graph | oir.Function
         yield graph
         inner: list[oir.Graph] = []
         for node in graph:
-            for attribute in node.attributes.values():
-                if attribute.is_ref():
-                    continue
-                if attribute.type == oir.AttributeType.GRAPH:
-                    inner.append(attribute.as_graph())
-                elif attribute.type == oir.AttributeType.GRAPHS:
-                    inner.extend(attribute.as_graphs())
+            inner.extend(subgraphs(node))
         stack.extend(reversed(inner))
 
 
@@ -128,12 +123,7 @@ def _read(node: oir.Node) -> Iterator[oir.Value]:
     while stack:
         current = stack.pop()
         yield from (value for value in current.inputs if value is not None)
-        for attribute in current.attributes.values():
-            if not attribute.is_ref():
-                if attribute.type == oir.AttributeType.GRAPH:
-                    stack.extend(attribute.as_graph())
-                elif attribute.type == oir.AttributeType.GRAPHS:
-                    stack.extend(node for graph in attribute.as_graphs() for node in graph)
+        stack.extend(node for graph in subgraphs(current) for node in graph)
 
 
 def names(model: oir.Model) -> None:

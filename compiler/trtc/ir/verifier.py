@@ -7,6 +7,7 @@ import onnx_ir as oir
 from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import normalize, provenance
 from trtc.ir.module import Module
+from trtc.ir.nesting import subgraphs
 
 _MOST = 20
 
@@ -122,7 +123,8 @@ class _Check:
         if other is not value:
             self.add("T0681", f"two values are called `{name}`", value.producer(), name)
         fact = self.module.facts.get(value)
-        if fact is not None and fact.dtype is not None and value.dtype is not None and fact.dtype != value.dtype:
+        unsaid = (None, oir.DataType.UNDEFINED)
+        if fact is not None and fact.dtype is not None and value.dtype not in unsaid and fact.dtype != value.dtype:
             self.add(
                 "T0686",
                 f"`{name}` was inferred to be {fact.dtype.name} and is now {value.dtype.name}",
@@ -145,14 +147,8 @@ class _Check:
         elif node.domain not in ("", "ai.onnx") and node.domain not in self.module.model.graph.opset_imports:
             message = f"node `{node.name}` calls {node.domain}::{node.op_type}, which is no function of the model"
             self.add("T0687", f"{message}, and no opset of the domain is imported", node)
-        for attribute in node.attributes.values():
-            if attribute.is_ref():
-                continue
-            if attribute.type == oir.AttributeType.GRAPH:
-                self.graph(attribute.as_graph(), visible)
-            elif attribute.type == oir.AttributeType.GRAPHS:
-                for graph in attribute.as_graphs():
-                    self.graph(graph, visible)
+        for graph in subgraphs(node):
+            self.graph(graph, visible)
 
     def unseen(self, node: oir.Node, index: int, value: oir.Value) -> None:
         what = f"input {index} of node `{node.name}`, `{value.name}`,"
@@ -211,11 +207,5 @@ def _path_to(root: oir.Graph | oir.Function, node: oir.Node) -> list[oir.Graph |
         for member in graph:
             if member is node:
                 return list(here)
-            for attribute in member.attributes.values():
-                if attribute.is_ref():
-                    continue
-                if attribute.type == oir.AttributeType.GRAPH:
-                    stack.append((attribute.as_graph(), here))
-                elif attribute.type == oir.AttributeType.GRAPHS:
-                    stack.extend((inner, here) for inner in attribute.as_graphs())
+            stack.extend((inner, here) for inner in subgraphs(member))
     return []

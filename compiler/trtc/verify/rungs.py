@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
-from trtc.verify.compare import Comparison, compare
+from trtc.verify.comparison import Comparison, compare
 from trtc.verify.inputs import Point
 from trtc.verify.tolerance import Tolerance, default_tolerance
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trtc.diagnostics import escape
-from trtc.verify.compare import Comparison
+from trtc.verify.comparison import Comparison
 from trtc.verify.rungs import RungReport
 
 HEADER = ("rung", "output", "points", "max abs", "max rel", "cosine", "verdict")

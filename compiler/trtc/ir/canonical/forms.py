@@ -26,6 +26,7 @@ from trtc.ir.canonical.defaults import fill, trim_inputs
 from trtc.ir.canonical.schema import Form, first_opset, form, newest_opset
 from trtc.ir.canonical.site import IR_VERSION, OPSET, Site, restatements
 from trtc.ir.module import Module
+from trtc.ir.nesting import subgraphs
 
 FAMILIES = (activations, arithmetic, attention, casts, losses, normalization, recurrent, reductions, resize, views)
 
@@ -98,7 +99,7 @@ class _Walk:
     def give_form(self, scope: _Scope, graph: oir.Graph) -> None:
         """First walk: constants, and restatements that ask nothing of inference."""
         for node in list(graph):
-            for inner in _subgraphs(node):
+            for inner in subgraphs(node):
                 self.give_form(scope, inner)
             trim_inputs(node)
             if not self._is_standard(node):
@@ -115,13 +116,13 @@ class _Walk:
     def finish(self, scope: _Scope, graph: oir.Graph) -> None:
         """Second walk: restatements that ask inference, newer operators carried as functions, defaults."""
         for node in list(graph):
-            for inner in _subgraphs(node):
+            for inner in subgraphs(node):
                 self.finish(scope, inner)
             if not self._is_standard(node):
                 continue
             try:
                 for made in self._restate(scope, node, facts=True):
-                    for inner in _subgraphs(made):
+                    for inner in subgraphs(made):
                         self.finish(scope, inner)
                     self._complete(scope, made)
                 self._complete(scope, node)
@@ -207,13 +208,3 @@ def _problems(node: oir.Node, known: Form) -> Iterator[str]:
         if not least <= count <= most:
             wanted = str(least) if least == most else f"at least {least}" if count < least else f"at most {most}"
             yield f"takes {wanted} {what}s, not {count}"
-
-
-def _subgraphs(node: oir.Node) -> Iterator[oir.Graph]:
-    for attr in node.attributes.values():
-        if attr.is_ref():
-            continue
-        if attr.type == oir.AttributeType.GRAPH:
-            yield attr.as_graph()
-        elif attr.type == oir.AttributeType.GRAPHS:
-            yield from attr.as_graphs()

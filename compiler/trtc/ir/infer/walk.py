@@ -9,9 +9,11 @@ import numpy as np
 import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.ir.infer import choices
 from trtc.ir.infer.fact import UNKNOWN, Fact
 from trtc.ir.infer.op import RULES, Host, Op
 from trtc.ir.infer.sources import constant_fact, input_facts
+from trtc.ir.nesting import graphs_of
 
 MAX_ERRORS: Final = 20
 MAX_DEPTH: Final = 32
@@ -48,6 +50,8 @@ def infer_node(host: Host, node: oir.Node) -> list[Fact]:
     for at in range(needed):
         if not op.has(at):
             op.fail("T0618", f"{op.label} has no input {at}", f"its first {needed} inputs are required")
+    if not domain:
+        choices.check(op)
     try:
         made = rule(op)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -113,6 +117,16 @@ def infer_all(host: Host) -> None:
                 if facts.get(value) is UNKNOWN:
                     del facts[value]
         raise DiagnosticError(*errors[:MAX_ERRORS])
+    _correct(host)
+
+
+def _correct(host: Host) -> None:
+    """Annotations of inner values are hints: where a file says another dtype than is computed, that goes."""
+    for node in host.model.graph:
+        for value in node.outputs:
+            dtype = host.facts.get(value, UNKNOWN).dtype
+            if dtype is not None and value.dtype not in (None, dtype) and not value.is_graph_output():
+                value.type = oir.TensorType(dtype)
 
 
 def fact(host: Host, value: oir.Value) -> Fact:
@@ -156,7 +170,7 @@ def _needed(node: oir.Node) -> Iterable[oir.Value]:
         if value is not None:
             yield value
     for attribute in node.attributes.values():
-        for graph in _subgraphs(attribute):
+        for graph in graphs_of(attribute):
             yield from _captured(graph)
 
 
@@ -174,20 +188,12 @@ def _source(host: Host, value: oir.Value) -> bool:
     # An input of a body: its facts are those that the node which runs the body gives it.
     for node in oir.traversal.RecursiveGraphIterator(host.model.graph):
         for attribute in node.attributes.values():
-            if any(value in graph.inputs for graph in _subgraphs(attribute)):
+            if any(value in graph.inputs for graph in graphs_of(attribute)):
                 for needed in _needed(node):
                     fact(host, needed)
                 infer_into(host, node)
                 return value in facts
     return False
-
-
-def _subgraphs(attribute: oir.Attr) -> Sequence[oir.Graph]:
-    if attribute.value is None:
-        return ()
-    if attribute.type == oir.AttributeType.GRAPH:
-        return (attribute.value,)
-    return tuple(attribute.value) if attribute.type == oir.AttributeType.GRAPHS else ()
 
 
 def _captured(graph: oir.Graph) -> list[oir.Value]:
@@ -198,7 +204,7 @@ def _captured(graph: oir.Graph) -> list[oir.Value]:
         inside.update(node.outputs)
         read.extend(value for value in node.inputs if value is not None)
         for attribute in node.attributes.values():
-            for inner in _subgraphs(attribute):
+            for inner in graphs_of(attribute):
                 inside.update(inner.inputs)
                 read.extend(inner.outputs)
     return [value for value in dict.fromkeys(read) if value not in inside and not value.is_initializer()]
