@@ -30,8 +30,9 @@ class Comparison:
     atol: float
     reason: str = ""
     """Why it failed."""
-    weak: bool = False
-    """Passed, but all of the reference lies within the tolerance of zero: zeros would have passed as well."""
+    weak: bool | None = False
+    """Passed, but one number throughout, NaN for instance, would have passed as well. None: there is one element, of
+    which that is always true."""
 
     def __bool__(self) -> bool:
         """What Polygraphy's Comparator asks for."""
@@ -62,7 +63,7 @@ def compare(
     if reference.dtype != candidate.dtype:
         return _failed(name, tolerance, f"dtype {candidate.dtype}, expected {reference.dtype}")
     if reference.size == 0:
-        return Comparison(name, True, 0.0, 0.0, None, rtol, tolerance.atol or 0.0)
+        return Comparison(name, True, 0.0, 0.0, None, rtol, tolerance.atol or 0.0, weak=True)
     if not _floating(reference.dtype):
         return _exact(name, reference, candidate, tolerance)
     # float64 holds every float32, float16 and bfloat16 exactly.
@@ -88,8 +89,22 @@ def compare(
         )
     elif tolerance.cosine is not None and cosine is not None and cosine < tolerance.cosine:
         reason = f"cosine similarity {cosine:.8f} is below {tolerance.cosine}"
-    weak = not reason and bool(np.isfinite(size).all()) and bool((size <= atol).all())
+    weak = False if reason else _one_number(right, atol, rtol)
     return Comparison(name, not reason, float(np.max(error)), float(np.max(relative)), cosine, rtol, atol, reason, weak)
+
+
+def _one_number(values: np.ndarray[Any, Any], atol: float = 0.0, rtol: float = 0.0) -> bool | None:
+    """Whether all values lie within the tolerance of one number; None for one element that is not next to zero."""
+    if values.dtype.kind != "f":
+        return None if values.size == 1 and values.flat[0] else bool((values == values.flat[0]).all())
+    finite = np.isfinite(values)
+    if not finite.any():
+        return True
+    if not finite.all():
+        return False
+    if (np.abs(values) <= atol).all():
+        return True
+    return None if values.size == 1 else float(np.ptp(values)) <= 2 * (atol + rtol * float(np.abs(values).max()))
 
 
 def _floating(dtype: np.dtype[Any]) -> bool:
@@ -108,7 +123,7 @@ def _exact(
 ) -> Comparison:
     different = reference != candidate
     if not different.any():
-        return Comparison(name, True, 0.0, 0.0, None, 0.0, 0.0)
+        return Comparison(name, True, 0.0, 0.0, None, 0.0, 0.0, weak=_one_number(reference))
     index = tuple(int(i) for i in np.argwhere(different)[0])
     numeric = np.issubdtype(reference.dtype, np.number)
     if numeric and tolerance.atol:

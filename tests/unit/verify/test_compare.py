@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from trtc.verify import Tolerance, compare, default_tolerance
+from trtc.verify.rungs import RungReport
+from trtc.verify.table import rows
 
 
 def test_equal_arrays_pass_with_error_zero() -> None:
@@ -80,6 +82,42 @@ def test_an_output_next_to_zero_is_called_weak() -> None:
     tolerance = default_tolerance(np.dtype("float32"))
     assert compare("y", np.float32([0, 1e-8]), np.float32([0, 0]), tolerance).weak
     assert not compare("y", np.float32([0, 1]), np.float32([0, 1]), tolerance).weak
+
+
+def test_an_output_of_one_number_is_called_weak() -> None:
+    """Saturated, constant, NaN everywhere, or false everywhere: a candidate that gives one number is as right."""
+
+    def weak(*values: object, dtype: str = "float32") -> bool | None:
+        array = np.array(values, dtype)
+        found = compare("y", array, array.copy(), default_tolerance(array.dtype))
+        assert found.passed
+        return found.weak
+
+    assert weak(1, 1 - 1e-6, 1)
+    assert weak(np.nan, np.nan)
+    assert weak(np.inf, np.nan)
+    assert weak(False, False, dtype="bool")
+    assert weak(7, 7, 7, dtype="int64")
+    assert weak() is True
+    assert weak(1, 2, 1) is False
+    assert weak(1, np.nan) is False
+    assert weak(0, 1, 0, dtype="int64") is False
+    # One element says something beside the ones of other points only.
+    assert weak(3) is None
+    assert weak(3, dtype="int32") is None
+
+
+def test_the_table_says_when_one_number_would_pass() -> None:
+    tolerance = default_tolerance(np.dtype("float32"))
+
+    def verdict(*points: list[float]) -> str:
+        arrays = [np.float32(p) for p in points]
+        found = tuple((f"p{at}", (compare("y", a, a, tolerance),)) for at, a in enumerate(arrays))
+        return rows([RungReport("graph", "passed", points=found)])[0][-1]
+
+    assert verdict([1], [1, 1]) == "passed, but one number throughout would pass too: try real inputs (--input)"
+    assert verdict([1], [1, 2]) == "passed"
+    assert verdict([1], [2]) == "passed"
 
 
 def test_half_precision_has_the_wider_bound() -> None:
