@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
@@ -61,6 +62,9 @@ def run_engine(
         CannotRun: no GPU here can run it.
         RuntimeError: it failed or died while running.
     """
+    if not _driver():
+        # Said at once: the child would import TensorRT for seconds to find out the same.
+        raise CannotRun(f"no GPU on this machine loads an engine of {target} (there is no NVIDIA driver)")
     with tempfile.TemporaryDirectory(prefix="trtc-engine-") as name:
         folder = Path(name)
         (folder / "engine").symlink_to(plan.resolve())
@@ -84,6 +88,15 @@ def run_engine(
         if child.returncode != 0:
             raise RuntimeError(f"the process that ran the engine ended with status {child.returncode}: {last}")
         return [read_npz(folder / f"outputs_{at}.npz") for at in range(len(points))]
+
+
+def _driver() -> bool:
+    """Whether the driver's library is there. Nothing of it is started in this process."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _child(folder: Path) -> int:
