@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,3 +27,25 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == expected, f"{path.name} differs; look at it, then run pytest --update-golden"
 
     return compare
+
+
+@pytest.fixture
+def count_calls() -> Callable[[Callable[[], object]], int]:
+    """How many calls of functions a piece of work takes: a measure of its length that is the same on any machine."""
+
+    def count(work: Callable[[], object]) -> int:
+        calls = 0
+
+        def profile(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import malformed as m
@@ -279,10 +279,8 @@ CASES: dict[str, tuple[bytes, str, tuple[str, ...]]] = {
 
 
 def refused(path: Path, **options: Limits) -> DiagnosticError:
-    start = time.monotonic()
     with pytest.raises(DiagnosticError) as caught:
         ir.load(path, **options)
-    assert time.monotonic() - start < 5
     return caught.value
 
 
@@ -340,11 +338,11 @@ def test_nesting_of_28_ifs_loads(tmp_path: Path) -> None:
     ir.verify(module)
 
 
-def test_time_for_deep_nesting_is_linear(tmp_path: Path) -> None:
-    path = m.write(tmp_path, m.nested_ifs(4000))
-    start = time.monotonic()
-    refused(path)
-    assert time.monotonic() - start < 1
+def test_work_for_deep_nesting_is_linear(tmp_path: Path, count_calls: Callable[[Callable[[], object]], int]) -> None:
+    (tmp_path / "large").mkdir()
+    small, large = m.write(tmp_path, m.nested_ifs(400)), m.write(tmp_path / "large", m.nested_ifs(4000))
+    refused(small)  # what is imported on the way is imported once
+    assert count_calls(lambda: refused(large)) < 12 * count_calls(lambda: refused(small))
 
 
 def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
