@@ -51,6 +51,7 @@ class Verification:
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict[str, Tolerance])
     on_event: Callable[[str, str], None] = field(default=lambda _rung, _point: None)
     _outputs: Any = None
+    _by_reference: bool = False
 
     def prepare(self) -> None:
         """Run the original model.
@@ -67,6 +68,7 @@ class Verification:
             first = error
         try:
             self._outputs = self._run(ReferenceRunner(self.reference, self.feeds(), self.interface, "original"))
+            self._by_reference = True
         except Exception as second:
             raise DiagnosticError(
                 Diagnostic(
@@ -86,9 +88,17 @@ class Verification:
 
     def model(self, rung: str, candidate: Path) -> RungReport:
         """Compare an ONNX model (the optimized graph, the network read back) with the original."""
-        from trtc.verify.runners import OrtRunner
+        from trtc.verify.runners import OrtRunner, ReferenceRunner
 
-        return self.check(rung, OrtRunner(candidate, self.feeds(), self.interface, rung))
+        runner = OrtRunner(candidate, self.feeds(), self.interface, rung)
+        if not self._by_reference:
+            return self.check(rung, runner)
+        try:
+            results = self._run(runner)
+        except Exception:
+            # ONNX Runtime did not run the original either: what it refuses there may stand here as well.
+            return self.check(rung, ReferenceRunner(candidate, self.feeds(), self.interface, rung))
+        return self._compare(rung, results)
 
     def check(self, rung: str, runner: Any) -> RungReport:
         """Compare what any Polygraphy runner answers with the original."""

@@ -108,6 +108,12 @@ def test_a_model_that_onnxruntime_does_not_run_is_run_by_the_reference(tmp_path:
     checked = proof(tmp_path, body, Point("p", {"x": np.float16([0.0, 0.5])}))
     assert checked.reference_outputs[0]["y"].tolist() == np.arctanh(np.float16([0, 0.5])).astype(np.float16).tolist()
 
+    # What ONNX Runtime refuses in the original may stand in a candidate too; it is compared all the same.
+    body = "(float16[2] x) => (float16[2] y) { z = Atanh(x) \n y = Identity(z) }"
+    assert checked.model("graph", write(tmp_path / "same.onnx", body)).status == "passed"
+    other = write(tmp_path / "other.onnx", body.replace("Identity", "Neg"))
+    assert "1 of 2 elements differ" in checked.model("graph", other).reason
+
 
 def test_an_original_that_nothing_runs_is_a_diagnostic(tmp_path: Path) -> None:
     path = tmp_path / "original.onnx"
