@@ -62,7 +62,8 @@ class Report:
             path = diagnostic.span.source.path
             return (0 if path == self._main else 2 if path.startswith("--") else 1, path, diagnostic.span.start)
 
-        kept = [d for d in self._found.values() if d.severity is Severity.ERROR or not self.failed]
+        failed = self.failed
+        kept = [d for d in self._found.values() if d.severity is Severity.ERROR or not failed]
         return tuple(sorted(kept, key=key))
 
 
