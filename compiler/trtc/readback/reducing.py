@@ -26,9 +26,15 @@ def reduce(scope: Scope, layer: Layer) -> None:
     if name not in _REDUCE:
         raise refuse(layer, "T0953", f"has the operation {name}, which has no reading")
     x = scope.wide_input(layer, 0)
-    axes = scope.ints(*mask_axes(int(handle.axes)))
+    over = mask_axes(int(handle.axes))
+    axes = scope.ints(*over)
     keep = int(bool(handle.keep_dims))
-    if name == "AVG" and is_integer(x.dtype):
+    rank = len(layer.inputs[0].shape)
+    if name == "AVG" and not is_integer(x.dtype) and keep and 3 <= rank <= 5 and over == list(range(2, rank)):
+        # The same, and summed in the same order for every channel. ReduceMean's order depends on where a channel
+        # lies: channels that are equal would come out with differences, which a softmax of large values magnifies.
+        out = scope.op("GlobalAveragePool", x)
+    elif name == "AVG" and is_integer(x.dtype):
         total = scope.op("ReduceSum", x, axes, keepdims=keep)
         lengths = scope.op("Gather", scope.dims(x), axes, axis=0)
         count = scope.op("ReduceProd", lengths, keepdims=0)

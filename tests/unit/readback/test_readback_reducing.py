@@ -26,6 +26,32 @@ def test_reduce(net: Any, rng: Any, name: str, mask: int, axes: Any, keep: bool,
     )
 
 
+def test_the_average_of_every_channel_is_summed_alike(net: Any, rng: Any) -> None:
+    """Channels that are equal have equal averages, to the last bit: a softmax of large ones is even."""
+    x = net.input((-1, 1000, 13, 13), np.float32)
+    average = net.network.add_reduce(x, net.trt.ReduceOperation.AVG, 0b1100, True).get_output(0)
+    layer = net.network.add_softmax(average)
+    layer.axes = 0b10
+    one = (rng.uniform(1, 5, (1, 1, 13, 13)) * 1e9).astype(np.float32)
+    net.check(
+        layer.get_output(0), lambda x: np.full((1, 1000, 1, 1), 1e-3, np.float32), (np.repeat(one, 1000, 1),), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_averages_over_all_but_channels(net: Any, rng: Any, rank: int) -> None:
+    x = net.input((-1, 2, 3, 4, 2)[:rank], np.float32)
+    mask = sum(1 << axis for axis in range(2, rank))
+    outs = [net.network.add_reduce(x, net.trt.ReduceOperation.AVG, mask, keep).get_output(0) for keep in (True, False)]
+    axes = tuple(range(2, rank))
+    net.check(
+        outs,
+        lambda x: tuple(x.astype(np.float64).mean(axes, keepdims=keep) for keep in (True, False)),
+        (rng.standard_normal((2, 2, 3, 4, 2)[:rank]).astype(np.float32),),
+        rtol=1e-5,
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_reduce_integers(net: Any, dtype: Any) -> None:
     x = net.input((2, 3), dtype)
