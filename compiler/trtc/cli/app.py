@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,6 +84,11 @@ def color(stream: Any) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: `sys.argv`); the exit status."""
+    if arguments is None:
+        # Whoever ends this process (a CI job, `timeout`) wants nothing left behind, as with Ctrl-C.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _cancel)
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
@@ -112,6 +118,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         report([_internal(error)], as_json=as_json)
         return 5
+
+
+def _cancel(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def report(diagnostics: Sequence[Diagnostic], *, as_json: bool) -> None:

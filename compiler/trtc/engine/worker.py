@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import importlib
 import json
 import os
@@ -124,8 +125,22 @@ def _serve(out: IO[str]) -> None:
             send("result", result.to_json())
 
 
+#: What a file system says that is no fault of trtc: full, over a quota or a limit, read-only.
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+
+
 def internal(error: BaseException) -> Diagnostic:
-    """The diagnostic of a fault of trtc itself; its data carries the traceback for the crash file."""
+    """The diagnostic of a fault of trtc itself; its data carries the traceback for the crash file.
+
+    A file system that takes no more is T1120, wherever it was noticed.
+    """
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return Diagnostic(
+            "T1120",
+            f"cannot write: {error.strerror}",
+            file=str(error.filename) if error.filename else None,
+            help="choose another folder with `-o DIR`, or make room; temporary files go where `TMPDIR` says",
+        )
     return Diagnostic(
         "T0800",
         f"a fault inside trtc: {type(error).__name__}: {error}",

@@ -145,3 +145,31 @@ def test_a_cancelled_build_stops_inside_tensorrt(model: Path) -> None:
         run_job(job(model), cancel, stop.is_set)
     assert caught.value.diagnostics[0].code == "T0805"
     assert not model.with_suffix(".plan").exists()
+
+
+def test_a_full_disk_is_no_fault_of_trtc() -> None:
+    import errno
+
+    from trtc.engine.worker import internal
+
+    found = internal(OSError(errno.ENOSPC, "No space left on device", "/x/engine"))
+    assert (found.code, found.message, found.file) == ("T1120", "cannot write: No space left on device", "/x/engine")
+    assert internal(OSError(errno.ENOENT, "No such file")).code == "T0800"
+
+
+def test_a_terminated_compile_leaves_nothing(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    text = '<ir_version: 10, opset_import: ["" : 23]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    command = [sys.executable, "-c", "import sys; from trtc.cli.app import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "compile", "m.onnx", "-o", "out"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stderr is not None
+        assert "loading" in child.stderr.readline()
+        child.terminate()
+        assert child.stderr.read().splitlines()[-1] == "cancelled"
+    assert child.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
