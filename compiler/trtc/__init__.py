@@ -16,15 +16,17 @@ from trtc.lazy import exports
 if TYPE_CHECKING:
     from trtc.diagnostics import Diagnostic, DiagnosticError
     from trtc.driver import CompileResult, compile, load_spec
+    from trtc.driver.checking import check
 
 __version__ = "0.1.0"
 
-__all__ = ["CompileResult", "Diagnostic", "DiagnosticError", "compile", "load_spec"]
+__all__ = ["CompileResult", "Diagnostic", "DiagnosticError", "check", "compile", "load_spec"]
 
 _HOMES = {
     "CompileResult": "trtc.driver",
     "Diagnostic": "trtc.diagnostics",
     "DiagnosticError": "trtc.diagnostics",
+    "check": "trtc.driver.checking",
     "compile": "trtc.driver",
     "load_spec": "trtc.driver",
 }

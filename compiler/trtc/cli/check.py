@@ -30,7 +30,7 @@ def check_command(
     Without the model: syntax, names, types, ranges. With it: the file, the interface, the pipeline and what the
     target cannot emit. A spec whose model is not there yet is checked as far as that goes, and says so.
     """
-    from trtc.driver.check import check
+    from trtc.driver.checking import check
 
     outcome = check(source, set=pairs(settings, "--set"), dim=pairs(dims, "--dim"), target=target)
     status = exit_status(outcome.diagnostics)

@@ -47,7 +47,7 @@ def dump_command(
     trtc dump model.trtspec -o optimized.svg   a picture, without graphviz
     trtc dump model.onnx --full > model.txt    parses back
     """
-    from trtc.driver.dump import dump
+    from trtc.driver.dumping import dump
     from trtc.dump import format_of
 
     chosen = format_ or (format_of(output) if output is not None else "text")

@@ -66,7 +66,7 @@ class CompileResult:
             "onnx": str(self.onnx) if self.onnx else None,
             "readback": str(self.readback) if self.readback else None,
             "target": {"name": self.target, "version": self.version},
-            "verified": self.verified,
+            "verified": [r.rung for r in self.rungs if r.status == "passed"],
             "rungs": [r.to_json() for r in self.rungs],
             "pipeline": list(self.pipeline),
             "remarks": [r.to_json() for r in self.remarks],
@@ -90,17 +90,34 @@ class Prepared:
     outcome: Outcome | None = None
 
 
-def prepare(spec: Spec) -> Prepared:
+def _known_outputs(spec: Spec, outputs: Mapping[str, Any]) -> None:
+    """Raises DiagnosticError T0570 for a tolerance of an output that the model does not have."""
+    problems = [
+        Diagnostic(
+            "T0570",
+            f"`verify` has a tolerance for `{name}`, and the model has no such output",
+            span=spec.verify.span,
+            help=f"did you mean `{close}`?" if (close := suggest(name, outputs)) else f"outputs: {', '.join(outputs)}",
+        )
+        for name in spec.verify.outputs
+        if name not in outputs
+    ]
+    if problems:
+        raise DiagnosticError.of(problems)
+
+
+def prepare(spec: Spec, *, covered: bool = True) -> Prepared:
     """Load the model of a spec and apply what the spec says of its interface.
+
+    `covered=False` leaves profiles unchecked.
 
     Raises:
         DiagnosticError: T04xx the file, T057x the interface, T06xx the graph.
     """
     from trtc import ir
-    from trtc.engine.profiles import profiles_of
+    from trtc.engine.profiles import input_symbols
     from trtc.ir.infer import infer_all
-    from trtc.ir.interface import Declared, apply_inputs, check_outputs
-    from trtc.verify.inputs import refuse_shape_inputs
+    from trtc.ir.interface import Declared, apply_inputs, check_outputs, fix_dims
     from trtc.verify.interface import interface_of
 
     module = ir.load(spec.model)
@@ -108,13 +125,26 @@ def prepare(spec: Spec) -> Prepared:
     module.symbols.update(spec.dims)
     inputs = [Declared.of(t.name, t.dtype, t.dims, t.value, t.span) for t in spec.inputs]
     apply_inputs(module, inputs)
+    used = input_symbols(module)
+    fixed = fix_dims(module)
     infer_all(module)
     check_outputs(module, [Declared.of(t.name, t.dtype, t.dims, None, t.span) for t in spec.outputs])
-    profiles = {p.name: dict(p.dims) for p in spec.profiles}
-    profiles_of(module, profiles, spec.path.name)  # what is wrong with them is said before any work
-    refuse_shape_inputs(module)
+    profiles = {p.name: {d: t for d, t in p.dims.items() if d not in fixed or d not in used} for p in spec.profiles}
+    _known_outputs(spec, interface.outputs)
     frozen = {one.name: one.value for one in inputs if one.value is not None}
-    return Prepared(spec, module, profiles, interface, frozen)
+    prepared = Prepared(spec, module, profiles, interface, frozen)
+    if covered:
+        cover(prepared)  # what is wrong with the profiles is said before any work
+    return prepared
+
+
+def cover(prepared: Prepared) -> None:
+    """Raises DiagnosticError T0576, T0577, T0578, T0580 for what the profiles of a spec leave open."""
+    from trtc.engine.profiles import profiles_of
+    from trtc.verify.inputs import refuse_shape_inputs
+
+    profiles_of(prepared.module, prepared.profiles, prepared.spec.path.name)
+    refuse_shape_inputs(prepared.module)
 
 
 @dataclass(slots=True)
@@ -179,13 +209,15 @@ def compile(
     target: str | None = None,
     output: str | Path | None = None,
     verify: bool = True,
-    input: str | Path | None = None,
+    input: str | Path | Mapping[str, Any] | None = None,
     dump_after: str | None = None,
     allow_code: bool = False,
     progress: Progress | None = None,
     isolate: bool = True,
 ) -> CompileResult:
     """Compile a `.trtspec` or a bare ONNX model to a verified engine; the arguments are those of `trtc compile`.
+
+    `input` may also be a dict of arrays by name.
 
     `isolate=False` runs TensorRT in this process: it starts faster and takes the process along when it crashes.
 
@@ -196,15 +228,32 @@ def compile(
     from trtc.engine.supervisor import LocalWorker, Worker
 
     spec = spec_for(path, set=set, dim=dim, target=target)
-    if spec.target is not None:
-        targets.require_installed(spec.target.name)
+    _fail_early(spec, verify)
     outputs = outputs_of(spec, Path(output) if output is not None else None)
     with ExitStack() as stack:
-        # First of all: it imports TensorRT while the model is loaded here.
-        worker = stack.enter_context(Worker() if isolate else LocalWorker())
         work = stack.enter_context(deploy.WorkFolder(outputs))
+        # Before the model: it imports TensorRT while the model is loaded here.
+        worker = stack.enter_context(Worker() if isolate else LocalWorker())
         run = _Run(spec, outputs, work, worker, progress or (lambda _event: None))
         return run.all(verify=verify, input=input, dump_after=dump_after, allow_code=allow_code)
+
+
+def _fail_early(spec: Spec, verify: bool) -> None:
+    """What can be known before anything heavy is imported: no target, no model file, no GPU for a required rung."""
+    from trtc.ir.source import open_model
+
+    if spec.target is not None:
+        targets.require_installed(spec.target.name)
+    open_model(spec.model).close()
+    if verify and "engine" in spec.verify.require and not targets.has_gpu():
+        raise DiagnosticError(
+            Diagnostic(
+                "T0902",
+                "the required rung `engine` cannot run here: there is no NVIDIA GPU",
+                span=spec.verify.span,
+                help="run on a machine that has one, or leave the rung out of `verify { require = … }`",
+            )
+        )
 
 
 def _known_pass(name: str) -> None:
@@ -241,7 +290,9 @@ class _Run:
         finally:
             self.seconds[name] = time.perf_counter() - begin
 
-    def all(self, *, verify: bool, input: str | Path | None, dump_after: str | None, allow_code: bool) -> CompileResult:
+    def all(
+        self, *, verify: bool, input: str | Path | Mapping[str, Any] | None, dump_after: str | None, allow_code: bool
+    ) -> CompileResult:
         from trtc import ir
 
         prepared: Prepared = self.stage("load", lambda: prepare(self.spec), self.spec.model.name)
@@ -262,16 +313,23 @@ class _Run:
         rungs = self.verify(prepared, points, result) if verify else self.not_verified()
         return self.publish(prepared, outcome, result, rungs)
 
-    def points(self, prepared: Prepared, input: str | Path | None, allow_code: bool) -> list[Any]:
+    def points(self, prepared: Prepared, input: str | Path | Mapping[str, Any] | None, allow_code: bool) -> list[Any]:
         from trtc.engine.profiles import environments
         from trtc.lang.spec import Random
         from trtc.verify import file_points, random_points
+        from trtc.verify.inputs import array_points, require_covered
 
+        if isinstance(input, Mapping):
+            points = array_points(prepared.module, input)
+            require_covered(prepared.module, points, prepared.profiles)
+            return points
         given = self.spec.verify.inputs if input is None else Path(input)
         if given is None or isinstance(given, Random):
             seed = given.seed if given is not None else 0
             return random_points(prepared.module, environments(prepared.profiles), seed)
-        return file_points(prepared.module, given, allow_code=allow_code)
+        points = file_points(prepared.module, given, allow_code=allow_code)
+        require_covered(prepared.module, points, prepared.profiles)
+        return points
 
     def job(self, prepared: Prepared, optimized: Path) -> BuildJob:
         from trtc.engine.profiles import profiles_of

@@ -30,7 +30,7 @@ class Binding:
             "input": self.is_input,
             "model_dtype": self.model_dtype,
             "engine_dtype": self.engine_dtype,
-            "shape": list(self.shape),
+            "shape": [int(size) if size.isdigit() else size for size in self.shape],
             "differs": self.differs,
         }
 

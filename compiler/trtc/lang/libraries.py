@@ -216,4 +216,8 @@ def refuse_rule(rule: syntax.Rule, report: Report) -> None:
     """Rules are parsed and not built yet: each is refused by name."""
     start = rule.span.start
     keyword = rule.span.source.span(start, start + len(rule.keyword))
-    report.not_built(f"`{rule.keyword}`", rule.name.span if rule.name is not None else keyword)
+    report.not_built(
+        f"`{rule.keyword}`",
+        rule.name.span if rule.name is not None else keyword,
+        help="leave it out; what it should do, a pass of your own can do in Python (docs/writing_a_pass.md)",
+    )

@@ -40,6 +40,7 @@ class Report:
 
     def not_built(self, what: str, span: Span, *, help: str | None = None) -> None:
         """What the language knows and this version refuses by name."""
+        help = help or "leave it out"
         self.error("T0201", f"this version of trtc does not build {what} yet", span, help=help)
 
     def duplicate(self, what: str, span: Span, first: Span) -> None:

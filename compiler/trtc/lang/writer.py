@@ -37,6 +37,8 @@ def write_spec(
     wanted = ranges or {}
     lines = [f"trtspec {VERSION}"]
     bounds = {name: wanted.get(key, wanted.get(name, DEFAULT_RANGE)) for key, name in names.items()}
+    if bounds and not wanted:
+        lines.append("# These ranges are a guess: put the sizes that you will run with, here and in the profile.")
     lines += [f"dim {name} in {low}..{high}" for name, (low, _, high) in bounds.items()]
     lines.append(f"model {quote(model)}")
     for at, tensor in enumerate(inputs):

@@ -5,7 +5,7 @@ The tables (`TARGETS`, `BUILDER_FIELDS`) import nothing. `load` imports a Tensor
 
 from trtc.targets.capabilities import Capabilities
 from trtc.targets.fields import BUILDER_FIELDS, TARGETS, Field, Option, TargetInfo, builder_fields
-from trtc.targets.target import Target, TargetStatus, choose, load, probe, require_installed, status
+from trtc.targets.target import Target, TargetStatus, choose, has_gpu, load, probe, require_installed, status
 
 __all__ = [
     "BUILDER_FIELDS",
@@ -18,6 +18,7 @@ __all__ = [
     "TargetStatus",
     "builder_fields",
     "choose",
+    "has_gpu",
     "load",
     "probe",
     "require_installed",

@@ -217,6 +217,19 @@ def status(name: str) -> TargetStatus:
     return TargetStatus(name, True, answer["version"], answer["can_build"], reason)
 
 
+@functools.cache
+def has_gpu() -> bool:
+    """Whether the NVIDIA driver is here and sees a GPU. Imports no TensorRT."""
+    import ctypes
+
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
 def probe() -> list[TargetStatus]:
     """The status of every target, in the order of preference."""
     return [status(name) for name in TARGETS]

@@ -23,5 +23,8 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
 
 def read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """Every array of an `.npz` file. Raises what numpy raises; never unpickles."""
-    with np.load(path, allow_pickle=False) as data:
+    loaded: Any = np.load(path, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        raise ValueError("it holds one array without a name (.npy)")
+    with loaded as data:
         return {name: data[name] for name in data.files}

@@ -83,9 +83,10 @@ def compare(
     if bad.any():
         worst = int(np.argmax(np.where(bad, np.nan_to_num(error, nan=np.inf, posinf=np.inf), -1.0)))
         index = [int(i) for i in np.unravel_index(worst, reference.shape)]
+        digits = 7 if f"{left[worst]:.7g}" != f"{right[worst]:.7g}" else 17
         reason = (
-            f"{int(bad.sum()):,} of {bad.size:,} elements differ; worst at {index}: {left[worst]:.7g}, "
-            f"expected {right[worst]:.7g}"
+            f"{int(bad.sum()):,} of {bad.size:,} elements differ; worst at {index}: {left[worst]:.{digits}g}, "
+            f"expected {right[worst]:.{digits}g} within {atol + rtol * abs(right[worst]):.1e}"
         )
     elif tolerance.cosine is not None and cosine is not None and cosine < tolerance.cosine:
         reason = f"cosine similarity {cosine:.8f} is below {tolerance.cosine}"

@@ -138,6 +138,39 @@ def file_points(module: Module, path: Path, *, allow_code: bool) -> list[Point]:
     return [Point(label, _fit(module, feeds, path)) for label, feeds in zip(labels, sets, strict=True)]
 
 
+def array_points(module: Module, arrays: Mapping[str, Any]) -> list[Point]:
+    """One point from arrays by name. Raises DiagnosticError T0572 when they do not fit the model."""
+    return [Point("given arrays", _fit(module, arrays, None))]
+
+
+def require_covered(
+    module: Module, points: Sequence[Point], profiles: Mapping[str, Mapping[str, tuple[int, int, int]]]
+) -> None:
+    """Raises DiagnosticError T0582 for a point whose sizes no profile covers: the engine could not take it."""
+    for point in points:
+        sizes: dict[str, int] = {}
+        for value in module.graph.inputs:
+            shape = module.shape(value) or ()
+            for dim, size in zip(shape, point.feeds[value.name or ""].shape, strict=False):
+                if not isinstance(dim, int):
+                    sizes[dims.text(dim)] = size
+        outside = [
+            f"profile `{profile}`: `{name}` is {sizes[name]}, the profile takes {low} to {high}"
+            for profile, numbers in profiles.items()
+            for name, (low, _, high) in numbers.items()
+            if name in sizes and not low <= sizes[name] <= high
+        ]
+        if len({text.split("`")[1] for text in outside}) == len(profiles) and profiles:
+            raise DiagnosticError(
+                Diagnostic(
+                    "T0582",
+                    f"the inputs of `{point.label}` fit no profile, so the engine could not take them",
+                    notes=tuple(outside),
+                    help="verify on data of a size that a profile covers, or widen the profile",
+                )
+            )
+
+
 def _run_loader(path: Path) -> list[Any]:
     try:
         load_data = runpy.run_path(str(path))["load_data"]
@@ -156,14 +189,15 @@ def _run_loader(path: Path) -> list[Any]:
     return sets
 
 
-def _fit(module: Module, feeds: Mapping[str, Any], path: Path) -> dict[str, np.ndarray]:
+def _fit(module: Module, feeds: Mapping[str, Any], path: Path | None) -> dict[str, np.ndarray]:
     """The arrays by input, checked and brought to the declared dtype where no value changes."""
+    label = str(path) if path is not None else None
     inputs = {v.name or "": v for v in module.graph.inputs}
     problems = [
         Diagnostic(
             "T0572",
             f"the model has no input `{name}`",
-            file=str(path),
+            file=label,
             help=f"did you mean `{close}`?" if (close := suggest(name, inputs)) else f"inputs: {', '.join(inputs)}",
         )
         for name in feeds
@@ -173,13 +207,13 @@ def _fit(module: Module, feeds: Mapping[str, Any], path: Path) -> dict[str, np.n
     fitted: dict[str, np.ndarray] = {}
     for name, value in inputs.items():
         if name not in feeds:
-            problems.append(Diagnostic("T0572", f"the file has no array for the input `{name}`", file=str(path)))
+            problems.append(Diagnostic("T0572", f"there is no array for the input `{name}`", file=label))
             continue
         array = np.asarray(feeds[name])
         fact = module.fact(value)
         problem = _dtype_problem(array, fact.dtype) or _shape_problem(array, fact.shape, env)
         if problem is not None:
-            problems.append(Diagnostic("T0572", f"input `{name}`: {problem}", file=str(path)))
+            problems.append(Diagnostic("T0572", f"input `{name}`: {problem}", file=label))
         elif fact.dtype is not None:
             fitted[name] = np.ascontiguousarray(array, dtype=fact.dtype.numpy()).reshape(array.shape)
     if problems:

@@ -34,7 +34,8 @@ def interface_of(module: Module) -> Interface:
     def dtypes(values: Any, what: str) -> dict[str, np.dtype[Any]]:
         found: dict[str, np.dtype[Any]] = {}
         for value in values:
-            dtype = module.dtype(value)
+            # What an operator that nobody knows gives is what the model says; emission names the operator.
+            dtype = module.dtype(value) or (value.dtype if isinstance(value.type, oir.TensorType) else None)
             if dtype is None:
                 problems.append(
                     Diagnostic(

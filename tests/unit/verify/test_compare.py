@@ -36,7 +36,7 @@ def test_a_cosine_below_the_bound_fails() -> None:
 def test_the_worst_element_is_named_with_both_values() -> None:
     found = compare("y", np.float32([[1, 2], [3, 4]]), np.float32([[1, 2], [3, 5]]), Tolerance(rtol=1e-3))
     assert not found.passed
-    assert found.reason == "1 of 4 elements differ; worst at [1, 1]: 5, expected 4"
+    assert found.reason == "1 of 4 elements differ; worst at [1, 1]: 5, expected 4 within 6.7e-03"
 
 
 def test_a_relative_error_above_the_tolerance_of_float32_fails_and_one_below_passes() -> None:
@@ -127,3 +127,8 @@ def test_half_precision_has_the_wider_bound() -> None:
     assert default_tolerance(np.dtype(ml_dtypes.bfloat16)).rtol == pytest.approx(40 * 2.0**-8)
     reference = np.array([1, 2], ml_dtypes.bfloat16)
     assert compare("y", reference, reference.copy(), default_tolerance(reference.dtype)).passed
+
+
+def test_values_that_print_alike_are_printed_in_full() -> None:
+    found = compare("y", np.float64([1.0]), np.float64([1.0 + 1e-12]), Tolerance(rtol=0.0, atol=0.0))
+    assert "worst at [0]: 1.0000000000010001, expected 1 within 0.0e+00" in found.reason

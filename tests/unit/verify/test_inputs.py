@@ -113,7 +113,7 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, arrays: dict[str, n
 
 def test_a_file_without_an_input_names_it(tmp_path: Path) -> None:
     path = save(tmp_path, ids=np.zeros((1, 2), np.int64), kinds=np.zeros((1, 2), np.int64))
-    with pytest.raises(DiagnosticError, match="no array for the input `x`"):
+    with pytest.raises(DiagnosticError, match="there is no array for the input `x`"):
         file_points(module(EMBEDDING), path, allow_code=False)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtc import lang
-from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status
+from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status, suggest
 from trtc.driver.library import vocabulary
 from trtc.driver.spec import Triple, dim_text, spec_for
 from trtc.lang import checker
@@ -48,17 +48,30 @@ def check(
             checked.append("the spec")
         spec = spec_for(source, set=set, dim=dim, target=target)
         if source.suffix == ".trtspec" and not spec.model.exists():
-            note = f"the model: {spec.model.name} does not exist yet"
+            close = suggest(spec.model.name, (p.name for p in spec.model.parent.glob("*") if p.is_file()))
+            note = f"the model: {spec.model.name} does not exist yet" + (f" (there is {close})" if close else "")
             return CheckOutcome(tuple(warnings), tuple(checked), (note,))
-        from trtc.driver.compile import optimize, prepare
+        from trtc.driver.compile import cover, optimize, prepare
 
-        prepared = prepare(spec)
+        prepared = prepare(spec, covered=False)
         checked.append("the model")
-        outcome = optimize(prepared)
-        warnings += outcome.warnings
-        checked.append("the pipeline")
-        missing = _emission(prepared.module, spec.target.name if spec.target is not None else None, checked)
-        return CheckOutcome(tuple(warnings), tuple(checked), missing)
+        problems: list[Diagnostic] = []
+        missing: tuple[str, ...] = ()
+        # One after another, whatever the one before found: all that is wrong is said at once.
+        try:
+            cover(prepared)
+        except DiagnosticError as error:
+            problems += error.diagnostics
+        try:
+            warnings += optimize(prepared).warnings
+            checked.append("the pipeline")
+        except DiagnosticError as error:
+            problems += error.diagnostics
+        try:
+            missing = _emission(prepared.module, spec.target.name if spec.target is not None else None, checked)
+        except DiagnosticError as error:
+            problems += error.diagnostics
+        return CheckOutcome((*warnings, *problems), tuple(checked), missing)
     except DiagnosticError as error:
         return CheckOutcome((*warnings, *error.diagnostics), tuple(checked))
 
