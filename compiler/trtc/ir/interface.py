@@ -100,6 +100,19 @@ def apply_inputs(module: Module, declared: Sequence[Declared]) -> None:
         _rename(module, renamed)
 
 
+def fix_dims(module: Module) -> dict[str, int]:
+    """Put the number for every dim whose declared range holds one number; these dims, which are then no symbols.
+
+    What depends on such a dim is known before the engine is built: shapes, and the branch that an If takes.
+    """
+    fixed = {name: low for name, (low, high) in module.symbols.items() if low == high}
+    if fixed:
+        for name in fixed:
+            del module.symbols[name]
+        _rename(module, fixed)
+    return fixed
+
+
 def check_outputs(module: Module, declared: Sequence[Declared]) -> None:
     """Compare declared outputs with what is inferred. Raises DiagnosticError T0570, T0574."""
     problems: list[Diagnostic] = []
