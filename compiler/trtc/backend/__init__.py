@@ -21,7 +21,7 @@ from onnx.backend.base import Backend as _Backend
 from onnx.backend.base import BackendRep, Device, DeviceType, namedtupledict
 
 from trtc import ir, targets
-from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.diagnostics import Diagnostic, DiagnosticError, plural
 from trtc.driver.compile import PreparedModel, prepare_module
 from trtc.engine.lower import Lowered, lower
 from trtc.evaluate import session
@@ -31,7 +31,7 @@ from trtc.verify.runners import ValueDoesNotFit, cast_exact, feed_value, fetch_v
 if TYPE_CHECKING:
     from trtc.driver.spec import Triple
 
-__all__ = ["Backend", "Compiled", "prepare", "run_model", "run_node", "supports_device"]
+__all__ = ["Backend", "Compiled", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
 
 class Compiled(BackendRep):
@@ -53,13 +53,10 @@ class Compiled(BackendRep):
         """Outputs in the order of the model, as a namedtuple. `inputs`: arrays in order, or a dict by name.
 
         Raises:
-            DiagnosticError: T0705 a value that the network's type cannot hold.
+            DiagnosticError: T0572 arrays that do not fit the inputs, T0705 a value that the network's type cannot
+                hold, T0903 the network does not run on them.
         """
-        if isinstance(inputs, Mapping):
-            feeds = dict(inputs)
-        else:
-            given = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
-            feeds = dict(zip(self.interface.inputs, given, strict=False))
+        feeds = self._feeds(inputs)
         try:
             ready = {
                 i.name: feed_value(cast_exact(i.name, np.asarray(feeds[i.name]), ort_dtype(i.type)))
@@ -68,9 +65,35 @@ class Compiled(BackendRep):
         except ValueDoesNotFit as error:
             raise DiagnosticError(Diagnostic("T0705", str(error))) from None
         names = list(self.interface.outputs)
-        values = self._session.run_with_ort_values(names, ready)
+        try:
+            values = self._session.run_with_ort_values(names, ready)
+        except Exception as error:
+            reason = str(error).splitlines()[0]
+            raise DiagnosticError(Diagnostic("T0903", f"the network does not run on these inputs: {reason}")) from error
         answers = [cast_exact(n, fetch_value(v), self.interface.outputs[n]) for n, v in zip(names, values, strict=True)]
         return namedtupledict("Outputs", names)(*answers)
+
+    def _feeds(self, inputs: Any) -> dict[str, Any]:
+        wanted = self.interface.inputs
+        if isinstance(inputs, Mapping):
+            feeds: dict[str, Any] = dict(inputs)
+        else:
+            given = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
+            if len(given) != len(wanted):
+                raise DiagnosticError(
+                    Diagnostic(
+                        "T0572",
+                        f"the model has {plural(len(wanted), 'input')}, given {len(given)}",
+                        help=f"inputs in order: {', '.join(wanted)}",
+                    )
+                )
+            feeds = dict(zip(wanted, given, strict=True))
+        missing = [name for name in wanted if name not in feeds]
+        if missing:
+            raise DiagnosticError(
+                Diagnostic("T0572", f"there is no array for {', '.join(f'the input `{name}`' for name in missing)}")
+            )
+        return feeds
 
 
 class Backend(_Backend):
@@ -142,6 +165,7 @@ class Backend(_Backend):
         return Device(device).type == DeviceType.CPU
 
 
+is_compatible = Backend.is_compatible
 prepare = Backend.prepare
 run_model = Backend.run_model
 run_node = Backend.run_node

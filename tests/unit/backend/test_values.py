@@ -32,7 +32,14 @@ def test_a_remainder_by_infinity_is_the_dividend(kind: str) -> None:
     b = np.array([np.inf, np.inf, -np.inf, np.inf, np.inf, 2, 2], dtype)
     (y,) = run(23, f"({kind}[7] a, {kind}[7] b) => ({kind}[7] y) {{ y = Mod<fmod = 1>(a, b) }}", a, b)
     np.testing.assert_array_equal(y, np.array([3, -3, 0, np.nan, np.nan, 1.5, -1.5], dtype))
-    # Opset 28 defines the floored one too, whose result has the sign of the divisor.
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 28, reason=f"onnx {onnx.__version__} has no opset 28")
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_a_floored_remainder_by_infinity_has_the_sign_of_the_divisor(kind: str) -> None:
+    dtype = {"float": np.float32, "float16": np.float16}[kind]
+    a = np.array([3, -3, 0, np.inf, np.nan, 5.5, -5.5], dtype)
+    b = np.array([np.inf, np.inf, -np.inf, np.inf, np.inf, 2, 2], dtype)
     (y,) = run(28, f"({kind}[7] a, {kind}[7] b) => ({kind}[7] y) {{ y = Mod(a, b) }}", a, b)
     np.testing.assert_array_equal(y, np.array([3, np.inf, 0, np.nan, np.nan, 1.5, 0.5], dtype))
 
