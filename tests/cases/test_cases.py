@@ -12,10 +12,9 @@ from urllib.parse import unquote
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner
 
 import trtc.backend
-from trtc.cli.app import cli
+from trtc.cli import main
 from trtc.diagnostics import DiagnosticError
 
 HERE = Path(__file__).parent
@@ -77,22 +76,22 @@ def test_case(name: str) -> None:
     assert sets
 
 
-def compile_in(folder: Path, name: str, *options: str) -> tuple[int, str]:
+def compile_in(capsys: pytest.CaptureFixture[str], folder: Path, name: str, *options: str) -> tuple[int, str]:
     """Exit status and everything printed."""
-    result = CliRunner().invoke(cli, ["compile", str(HERE / name / "model.onnx"), "-o", str(folder), *options])
-    return result.exit_code, result.output
+    status = main(["compile", str(HERE / name / "model.onnx"), "-o", str(folder), *options])
+    return status, "".join(capsys.readouterr())
 
 
-def test_compile_with_the_inputs_of_the_case(tmp_path: Path) -> None:
+def test_compile_with_the_inputs_of_the_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "two_disjoint_ranges"
     options = ["--dim", "N=1..2", "--dim", "H=4..16", "--dim", "W=4..16", "--input", str(HERE / name / "inputs.npz")]
-    status, output = compile_in(tmp_path, name, *options)
+    status, output = compile_in(capsys, tmp_path, name, *options)
     assert status == 0, output
     assert (tmp_path / "model.engine").exists()
 
 
-def test_lost_precision_is_found(tmp_path: Path) -> None:
-    status, output = compile_in(tmp_path, "double_at_run_time")
+def test_lost_precision_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = compile_in(capsys, tmp_path, "double_at_run_time")
     assert status == 3, output
     assert "T0901" in output
     assert "`y2`" in output
@@ -100,8 +99,8 @@ def test_lost_precision_is_found(tmp_path: Path) -> None:
     assert not (tmp_path / "model.engine").exists()
 
 
-def test_a_declined_case_leaves_nothing(tmp_path: Path) -> None:
-    status, output = compile_in(tmp_path / "out", "sequences_between_tensors")
+def test_a_declined_case_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = compile_in(capsys, tmp_path / "out", "sequences_between_tensors")
     assert status == 1, output
     assert "T0701" in output
     assert f"--> {HERE / 'sequences_between_tensors' / 'model.onnx'}\n" in output

@@ -24,6 +24,8 @@ from trtc.targets import Target
 
 #: Constants up to this many bytes are shared when equal.
 _SHARED_BYTES = 4096
+#: TensorRT takes names of 4096 bytes; a number may follow.
+_LONGEST_NAME = 4000
 
 
 class Layers(Facts):
@@ -125,7 +127,7 @@ class Layers(Facts):
     def _layer_name(self, part: str) -> str:
         node = self.node
         base = (node.name or node.op_type) if node is not None else ""
-        name = f"{base}/{part}" if part and base else part or base or "layer"
+        name = fitting(f"{base}/{part}" if part and base else part or base or "layer")
         count = 2
         unique = name
         while unique in self._names:
@@ -205,6 +207,14 @@ class Layers(Facts):
         if self.type_of(tensor) == dtype:
             return tensor
         return self.add(self.net.add_cast(tensor, self.type(dtype)), part)
+
+
+def fitting(name: str) -> str:
+    """The name itself, or for one that TensorRT has no room for its beginning and a digest of all of it."""
+    data = name.encode()
+    if len(data) <= _LONGEST_NAME:
+        return name
+    return f"{data[: _LONGEST_NAME - 65].decode(errors='ignore')}~{hashlib.sha256(data).hexdigest()}"
 
 
 def _first_line(error: BaseException) -> str:

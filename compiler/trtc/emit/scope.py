@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as oir
 
 from trtc.emit.facts import given
+from trtc.emit.layers import fitting
 from trtc.emit.shaping import Shaping
 from trtc.emit.weights import NUMPY, convert
 from trtc.ir.dims import unknown
@@ -114,6 +115,7 @@ class Scope(Shaping):
 
     def name(self, tensor: Any, name: str) -> None:
         """Name a tensor as the model does, where TensorRT lets it."""
+        name = fitting(name)
         if tensor not in self.fixed and not tensor.is_network_input and tensor.name != name:
             tensor.name = name
 

@@ -25,6 +25,7 @@ from trtc.ir.canonical.constants import to_initializer
 from trtc.ir.canonical.defaults import fill, trim_inputs
 from trtc.ir.canonical.schema import Form, first_opset, form, newest_opset
 from trtc.ir.canonical.site import IR_VERSION, OPSET, Site, restatements
+from trtc.ir.infer import choices
 from trtc.ir.module import Module
 from trtc.ir.nesting import subgraphs
 
@@ -177,6 +178,14 @@ class _Walk:
             del node.attributes[name]
         for problem in _problems(node, known):
             raise site.refusal("T0652", f"{node.op_type} (opset {scope.opset}) {problem}")
+        wrong = choices.wrong(node)
+        if wrong is not None:
+            name, text, allowed = wrong
+            raise site.refusal(
+                "T0622",
+                f"attribute `{name}` of {node.op_type} `{node.name}` is `{text}`",
+                notes=(f"it may be {', '.join(allowed)}",),
+            )
         kind = casts.newer_type((*node.inputs, *node.outputs), node)
         if kind is not None:
             raise site.refusal(

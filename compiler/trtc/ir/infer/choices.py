@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trtc.ir.infer.op import Op
+import onnx_ir as oir
 
 _AUTO_PAD: Final = {"auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")}
 _DIRECTION: Final = {"direction": ("forward", "reverse", "bidirectional")}
@@ -48,9 +48,14 @@ CHOICES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 }
 
 
-def check(op: Op) -> None:
-    """T0622 for a name that the operator does not define."""
-    for name, allowed in CHOICES.get(op.node.op_type, {}).items():
-        found = op.str(name)
-        if found is not None and found not in allowed:
-            op.fail("T0622", f"attribute `{name}` of {op.label} is `{found}`", f"it may be {', '.join(allowed)}")
+def wrong(node: oir.Node) -> tuple[str, str, tuple[str, ...]] | None:
+    """The first attribute of a standard operator that holds a name which it does not define: which one, what it holds
+    and what it may. References to attributes of a function are not looked at."""
+    for name, allowed in CHOICES.get(node.op_type, {}).items():
+        found = node.attributes.get(name)
+        if found is None or found.is_ref() or found.type != oir.AttributeType.STRING:
+            continue
+        text = found.as_string()
+        if text not in allowed:
+            return name, text, allowed
+    return None

@@ -51,7 +51,7 @@ def infer_node(host: Host, node: oir.Node) -> list[Fact]:
         if not op.has(at):
             op.fail("T0618", f"{op.label} has no input {at}", f"its first {needed} inputs are required")
     if not domain:
-        choices.check(op)
+        _choices(op)
     try:
         made = rule(op)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -118,6 +118,13 @@ def infer_all(host: Host) -> None:
                     del facts[value]
         raise DiagnosticError(*errors[:MAX_ERRORS])
     _correct(host)
+
+
+def _choices(op: Op) -> None:
+    found = choices.wrong(op.node)
+    if found is not None:
+        name, text, allowed = found
+        op.fail("T0622", f"attribute `{name}` of {op.label} is `{text}`", f"it may be {', '.join(allowed)}")
 
 
 def _correct(host: Host) -> None:
