@@ -37,9 +37,11 @@ def test_quick() -> None:
         assert lost(known, verdicts) == []
 
 
-@pytest.mark.slow
 def test_whole() -> None:
-    """All of it. `python tests/conformance/runner.py` prints the same with counts; `--update` adds to the file."""
+    """All of it, one to two minutes on two cores.
+
+    `python tests/conformance/runner.py` prints the same with counts; `--update` adds to the file.
+    """
     version, known = read_right()
     if version != onnx.__version__:
         pytest.skip(f"right.txt is for onnx {version}, installed is {onnx.__version__}")
