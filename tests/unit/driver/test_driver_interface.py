@@ -187,3 +187,11 @@ def test_a_dim_that_no_input_has_is_named_even_when_it_is_one_number(tmp_path: P
     with pytest.raises(trtc.DiagnosticError) as caught:
         trtc.compile(tmp_path / "m.onnx", dim={"N": 2, "M": 3, "K": 4}, target="tensorrt_rtx", isolate=False)
     assert [d.code for d in caught.value.diagnostics] == ["T0578"]
+
+
+def test_every_dtype_of_the_language_is_one_of_onnx() -> None:
+    from trtc.ir.interface import DTYPES as ONNX
+    from trtc.lang.check_interface import DTYPES as WORDS
+
+    assert set(ONNX) == set(WORDS)
+    assert len(set(ONNX.values())) == len(ONNX)
