@@ -28,7 +28,9 @@ from trtc.cli.options import dim_option, model_argument, pairs, set_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Default: standard output.")
 @click.option("--full", is_flag=True, help="Text that holds every weight and parses back.")
 @click.option("--around", metavar="NODE", help="Only the neighbourhood of a node (dot, svg).")
-@click.option("--limit", type=click.IntRange(min=1), help="Nodes in a picture (dot, svg); default: 500.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Nodes in a picture (dot, svg); default: 500, 40 with --around."
+)
 def dump_command(
     source: Path,
     settings: tuple[str, ...],
@@ -67,7 +69,7 @@ def dump_command(
         output=output,
         full=full,
         around=around,
-        limit=limit or 500,
+        limit=limit or (500 if around is None else 40),
     )
     if text is not None:
         click.echo(text, nl=not text.endswith("\n"))

@@ -38,6 +38,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Ari
 .tip { fill: #6b7280; }
 .label { font-size: 10.5px; fill: #4a505b; text-anchor: middle; }
 .plate { fill: #ffffff; fill-opacity: 0.88; }
+g.asked .frame { stroke: #d97706; stroke-width: 4; }
 g.box:hover .frame, g.box:hover .end { stroke-width: 2.6; }
 g.link:hover .edge { stroke: #d97706; stroke-width: 2.6; }
 @media (prefers-color-scheme: dark) {
@@ -123,7 +124,8 @@ def _size(box: Box) -> tuple[float, float]:
 def _box(box: Box, size: tuple[float, float], center: Point) -> Iterator[str]:
     width, height = size
     x, y = center[0] - width / 2, center[1] - height / 2
-    yield f'<g class="box" transform="translate({x:.1f} {y:.1f})"><title>{_text(box.tooltip)}</title>'
+    asked = " asked" if box.asked else ""
+    yield f'<g class="box{asked}" transform="translate({x:.1f} {y:.1f})"><title>{_text(box.tooltip)}</title>'
     middle = f"{width / 2:.1f}"
     rect = f'width="{width:.1f}" height="{height:.1f}"'
     if box.kind == "cut":

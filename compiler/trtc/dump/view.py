@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import onnx_ir as oir
@@ -25,6 +25,8 @@ class Box:
     lines: tuple[str, ...]
     family: Family
     tooltip: str
+    asked: bool = False
+    """The node that the drawing is around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +59,23 @@ def view(module: Module, *, limit: int = 500, around: str | None = None) -> View
     if limit < 1:
         raise ValueError(f"a drawing shows at least one node, not {limit}")
     nodes = [node for node in module.graph if node.op_type != "Constant" or node.domain]
-    shown, note = _choose(module, nodes, limit, around)
-    return _Builder(module, nodes, shown).build(note)
+    start = [] if around is None else _find(module, nodes, around)
+    shown, note = _choose(nodes, start, limit, around)
+    return _Builder(module, nodes, shown, frozenset(start)).build(note)
 
 
-def _choose(module: Module, nodes: list[oir.Node], limit: int, around: str | None) -> tuple[set[oir.Node], str | None]:
-    start = None if around is None else _find(module, nodes, around)
+def _choose(
+    nodes: list[oir.Node], start: list[oir.Node], limit: int, around: str | None
+) -> tuple[set[oir.Node], str | None]:
     if len(nodes) <= limit:
         return set(nodes), None
     left = f"shows {limit:,} of {plural(len(nodes), 'node')}"
     rest = len(nodes) - limit
     gone = "one is" if rest == 1 else f"{rest:,} are"
-    if start is None:
+    if around is None:
         last = escape(nodes[limit - 1].name or nodes[limit - 1].op_type)
         note = f"{left}: those up to `{short(last)}` in topological order; {gone} left out"
         return set(nodes[:limit]), note
-    assert around is not None
     kept = set(_by_distance(start, limit)[:limit])
     return kept, f"{left}: those nearest to `{short(escape(around))}`; {gone} left out"
 
@@ -171,8 +174,9 @@ def _graphs(attr: oir.Attr) -> list[oir.Graph]:
 
 
 class _Builder:
-    def __init__(self, module: Module, nodes: list[oir.Node], shown: set[oir.Node]) -> None:
+    def __init__(self, module: Module, nodes: list[oir.Node], shown: set[oir.Node], asked: frozenset[oir.Node]) -> None:
         self.module = module
+        self.asked = asked
         self.all = nodes
         self.shown = shown
         self.hidden = set(nodes) - shown
@@ -191,7 +195,8 @@ class _Builder:
                 self.source[value] = self._add_value("input", value)
         for node in kept:
             at = len(self.boxes)
-            self.boxes.append(_node_box(self.module, node))
+            box = _node_box(self.module, node)
+            self.boxes.append(replace(box, asked=True) if node in self.asked else box)
             for value in node.outputs:
                 self.source[value] = at
         targets = {node: self.source[node.outputs[0]] for node in kept if node.outputs}

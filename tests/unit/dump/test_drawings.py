@@ -259,3 +259,8 @@ def test_an_empty_graph_is_drawn() -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one node"):
         view(chain(2), limit=0)
+
+
+def test_the_node_that_was_asked_for_stands_out() -> None:
+    svg = to_svg(module_of(SMALL), around="act")
+    assert re.findall(r'<g class="box asked"[^>]*><title>([^\n<]*)', svg) == ["act"]
