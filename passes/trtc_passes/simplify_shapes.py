@@ -213,6 +213,12 @@ def _shorter(module: Module, node: oir.Node, elements: tuple[Dim, ...], scope: _
     symbolic = sum(not isinstance(run, list) for run in runs)
     if symbolic + (len(runs) > 1) >= _cost(module, node):
         return None
+    if (
+        node.op_type == "Concat"
+        and len(node.inputs) <= len(runs)
+        and all(isinstance(run, list) or _held(module, run, scope) is not None for run in runs)
+    ):
+        return None  # it is that Concat already
     made: list[oir.Node] = []
     parts: list[oir.Value] = []
     for run in runs:
@@ -220,7 +226,7 @@ def _shorter(module: Module, node: oir.Node, elements: tuple[Dim, ...], scope: _
             parts.append(edit.constant(module, np.array(run, np.int64), f"{node.name}_dims"))
             continue
         value, start, end = run
-        held = scope.holder((oir.DataType.INT64, (end - start,), (module.shape(value) or ())[start:end]))
+        held = _held(module, run, scope)
         if held is not None:
             parts.append(held)
             continue
@@ -232,6 +238,14 @@ def _shorter(module: Module, node: oir.Node, elements: tuple[Dim, ...], scope: _
     if len(parts) > 1:
         made.append(edit.node(module, "Concat", parts, {"axis": 0}, origins=[node], rule="simplify_shapes"))
     return made
+
+
+def _held(module: Module, run: tuple[oir.Value, int, int], scope: _Scope) -> oir.Value | None:
+    """A value that holds these dims already."""
+    import onnx_ir as oir
+
+    value, start, end = run
+    return scope.holder((oir.DataType.INT64, (end - start,), (module.shape(value) or ())[start:end]))
 
 
 def _runs(elements: tuple[Dim, ...], scope: _Scope) -> list[list[int] | tuple[oir.Value, int, int]] | None:
