@@ -14,9 +14,13 @@ import numpy as np
 def session(model: Path | str | bytes, *, threads: int | None = None) -> Any:
     """An `onnxruntime.InferenceSession` on the CPU with every graph optimization off.
 
-    A path is needed for a model with external data. Raises what onnxruntime raises.
+    A path is needed for a model with external data. Raises what onnxruntime raises. What an older ONNX Runtime runs
+    wrongly, or has no kernel for, is restated first (`trtc.evaluate.older`).
     """
     import onnxruntime as ort
+    from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
+
+    from trtc.evaluate import older
 
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -25,8 +29,22 @@ def session(model: Path | str | bytes, *, threads: int | None = None) -> Any:
     # Prepacking copies every weight into a layout of its own: memory for speed that a single run never repays.
     options.add_session_config_entry("session.disable_prepacking", "1")
     options.enable_cpu_mem_arena = False
-    source = model if isinstance(model, bytes) else str(model)
-    return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+    def make(source: Path | str | bytes) -> Any:
+        if isinstance(source, bytes) and not isinstance(model, bytes):
+            folder = str(Path(model).absolute().parent)
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        text = source if isinstance(source, bytes) else str(source)
+        return ort.InferenceSession(text, options, providers=["CPUExecutionProvider"])
+
+    source = older.repaired(model, older.version(ort.__version__)) or model
+    try:
+        return make(source)
+    except NoKernel:
+        other = older.without_gaps(source)
+        if other is None:
+            raise
+        return make(other)
 
 
 def run_session(

@@ -103,7 +103,7 @@ def test_matmul_becomes_a_gemm_for_the_shift_and_stays_for_a_scale() -> None:
 @pytest.mark.parametrize("shape", [(4, 1, 1), (1, 4, 1, 1), (1, 1, 1), ()])
 def test_arithmetic_by_channel(affine: str, shape: tuple[int, ...]) -> None:
     text = f"g (float[N,3,4,4] x) => (float[N,4,2,2] y) {{ h = Conv(x, w, c)  y = {affine} }}"
-    _folds(text, {"w": _weight(4, 3, 3, 3), "c": _weight(4), "f": np.abs(_weight(*shape)) + 1}, ["Conv"])
+    _folds(text, {"w": _weight(4, 3, 3, 3), "c": _weight(4), "f": np.abs(_weight(*shape)) + np.float32(1)}, ["Conv"])
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as oir
-import onnxruntime as ort
 import pytest
 
+from trtc.evaluate import session
 from trtc.readback import read
 
 trt = pytest.importorskip("tensorrt_rtx")
@@ -59,11 +59,7 @@ class Net:
         """The outputs of ONNX Runtime with all graph optimizations off."""
         proto = oir.to_proto(model)
         onnx.checker.check_model(proto)
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return session.run(None, {f"in{i}": array for i, array in enumerate(arrays)})
+        return session(proto.SerializeToString()).run(None, {f"in{i}": array for i, array in enumerate(arrays)})
 
     def check(
         self,

@@ -12,18 +12,24 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.numpy_helper
+import onnxruntime as ort
 import pytest
-from canonical_oracle import canonical, proto, run
+from canonical_oracle import canonical, parse, proto, run
+from onnx.reference import ReferenceEvaluator
 
 from trtc.diagnostics import DiagnosticError
+from trtc.evaluate import older
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 FOLDERS = sorted(p for kind in ("pytorch-operator", "pytorch-converted") for p in (DATA / kind).glob("test_*"))
 
-#: Operators that are newer than opset 23, or were given a new meaning after it, or are composed of others.
-NEWER = (
+#: Operators that are composed of others.
+COMPOSED = (
     *("AffineGrid", "CenterCropPad", "DynamicQuantizeLinear"),
     *("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+)
+#: Operators that are newer than opset 23, or were given a new meaning after it.
+NEWER = (
     *("Attention", "BitShift", "CausalConvWithState", "Celu", "CumProd", "LinearAttention", "Mod", "SpaceToDepth"),
     *("SwiGLU", "Swish", "TensorScatter"),
 )
@@ -40,7 +46,8 @@ def _close(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
     assert len(got) == len(wanted)
     for a, b in zip(got, wanted, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        tolerance = 1e-3 if b.dtype.kind == "f" else 0
+        # The last bit of half precision is 1e-3, and every step of a composition rounds.
+        tolerance = (4e-3 if b.dtype == np.float16 else 1e-3) if b.dtype.kind == "f" else 0
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance / 100, equal_nan=True)
 
 
@@ -64,10 +71,27 @@ def _newer() -> Iterator[tuple[str, onnx.ModelProto, list[np.ndarray], list[np.n
         cases = collect_testcases(None)  # pyright: ignore
     for case in cases:
         kinds = {node.op_type for node in case.model.graph.node}
-        if not kinds & set(NEWER) or "expanded" in case.name or any(word in case.name for word in _FOREIGN):
+        # An older onnx has no newer version of some of them: then nothing is restated.
+        newer = {kind for kind in kinds & set(NEWER) if onnx.defs.get_schema(kind).since_version > 23}
+        if not newer | kinds & set(COMPOSED) or "expanded" in case.name or any(word in case.name for word in _FOREIGN):
             continue
         for inputs, outputs in case.data_sets:
-            yield case.name, case.model, inputs, outputs
+            if not _is_of_another_meaning(case.name):
+                yield case.name, case.model, inputs, outputs
+
+
+def _is_of_another_meaning(name: str) -> bool:
+    """Cases of an older onnx that the text of the operator has since corrected, and what ONNX Runtime of its time does
+    with them: the heads of keys in the order 0 1 0 1, and the causal mask of a past from its beginning."""
+    if "gqa" in name:
+        q, k = np.zeros((1, 4, 1, 1), np.float32), np.zeros((1, 2, 1, 1), np.float32)
+        v = np.array([0, 1], np.float32).reshape(1, 2, 1, 1)
+        graph = (
+            "g (float[1,4,1,1] q, float[1,2,1,1] k, float[1,2,1,1] v) => (float[1,4,1,1] y) { y = Attention(q, k, v) }"
+        )
+        (y,) = ReferenceEvaluator(parse(23, graph)).run(None, {"q": q, "k": k, "v": v})
+        return np.asarray(y).ravel().tolist() != [0, 0, 1, 1]
+    return "past" in name and "causal" in name and older.version(ort.__version__) < (1, 24)
 
 
 #: Where ONNX Runtime's own Attention differs from the expected outputs, in the original model just as much.

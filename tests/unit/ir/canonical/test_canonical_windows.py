@@ -245,8 +245,14 @@ def test_automatic_padding_becomes_pads(op: str, weights: str, extra: str) -> No
         if weights:
             shape = [int(n) for n in weights.split(",")]
             feeds["w"] = random.standard_normal((*shape, kernel)).astype(np.float32)
+        beyond = -(-size // stride) * stride - stride + (kernel - 1) * dilation + 1 - size
         try:
-            wanted = run(model, feeds)
+            if op.endswith("Pool") and "SAME" in text and beyond < 0:
+                # Nothing is padded, and nothing cut off either: ONNX Runtime 1.23 moves the windows instead.
+                starts = np.arange(0, size, stride)[:, None] + np.arange(kernel) * dilation
+                wanted = [(np.max if op == "MaxPool" else np.mean)(feeds["x"][:, :, starts], -1)]
+            else:
+                wanted = run(model, feeds)
         except Exception:
             # ONNX Runtime refuses some of them (a pad as wide as the kernel).
             continue

@@ -7,25 +7,22 @@ import re
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from infer_cases import CASES, module_of
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from trtc.evaluate import session
 from trtc.ir import dims
 from trtc.ir.infer import Fact, infer_all
 
 
 def _run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> np.ndarray:
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
     try:
-        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        running = session(model.SerializeToString())
     except Exception:  # no kernel for this operator or type
         return np.asarray(ReferenceEvaluator(model).run(None, feeds)[0])
-    return np.asarray(session.run(None, feeds)[0])
+    return np.asarray(running.run(None, feeds)[0])
 
 
 def _model(inputs: str, body: str, fact: Fact, output: str) -> onnx.ModelProto:
