@@ -6,6 +6,7 @@ is not faithful). Keys of the arrays are URL-quoted tensor names.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -97,6 +98,16 @@ def test_lost_precision_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "`y2`" in output
     assert "`y1`" not in output
     assert not (tmp_path / "model.engine").exists()
+
+
+def test_references_that_disagree_are_said_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """float16 overflows in the first of two products; ONNX Runtime, which computes in float32, does not see it."""
+    status, output = compile_in(capsys, tmp_path, "half_precision_overflow_of_constants")
+    assert status == 3, output
+    assert "T0904" in output
+    assert "T0901" not in output
+    assert re.search(r"inf, expected -?\d+", output)
+    assert "Warning" not in output
 
 
 def test_a_declined_case_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

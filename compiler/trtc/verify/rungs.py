@@ -21,18 +21,23 @@ RUNGS = ("graph", "network", "engine")
 
 @dataclass(frozen=True, slots=True)
 class RungReport:
-    """`status` is `passed`, `failed` or `not run`; `points` holds (label, comparisons) of every run."""
+    """`status` is `passed`, `failed` or `not run`; `points` holds (label, comparisons) of every run.
+
+    `disputes` of a failed rung says where only one of two references is contradicted, if that is all.
+    """
 
     rung: str
     status: str
     reason: str = ""
     points: tuple[tuple[str, tuple[Comparison, ...]], ...] = ()
+    disputes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
             "rung": self.rung,
             "status": self.status,
             **({"reason": self.reason} if self.reason else {}),
+            **({"disputes": list(self.disputes)} if self.disputes else {}),
             "points": [
                 {"point": label, "outputs": [c.to_json() for c in comparisons]} for label, comparisons in self.points
             ],
@@ -138,13 +143,13 @@ class Verification:
             verdict: OrderedDict[str, Comparison] = OrderedDict()
             for name in self.interface.outputs:
                 right = np.asarray(reference[name])
-                tolerance = self.tolerances.get(name) or default_tolerance(_precision(rung, right.dtype))
-                verdict[name] = compare(name, right, np.asarray(candidate[name]), tolerance)
+                verdict[name] = self._one(rung, name, right, np.asarray(candidate[name]))
             found.append(tuple(verdict.values()))
             return verdict
 
         runs = RunResults([results, self._outputs])
-        with G_LOGGER.verbosity(G_LOGGER.CRITICAL):
+        # Polygraphy takes means of the values, which may be infinite.
+        with G_LOGGER.verbosity(G_LOGGER.CRITICAL), np.errstate(all="ignore"):
             accurate = bool(Comparator.compare_accuracy(runs, compare_func=judge))
         if len(found) != len(self.points):
             return RungReport(rung, "failed", f"{len(found)} of {len(self.points)} points were compared")
@@ -155,7 +160,22 @@ class Verification:
         if bad is None:
             return RungReport(rung, "passed", points=points)
         label, comparison = bad
-        return RungReport(rung, "failed", f"output `{comparison.output}` at {label}: {comparison.reason}", points)
+        reason = f"output `{comparison.output}` at {label}: {comparison.reason}"
+        return RungReport(rung, "failed", reason, points, self._disputes(rung, results, points))
+
+    def _one(self, rung: str, name: str, right: Any, candidate: Any) -> Comparison:
+        tolerance = self.tolerances.get(name) or default_tolerance(_precision(rung, right.dtype))
+        return compare(name, right, candidate, tolerance)
+
+    def _disputes(self, rung: str, results: Any, points: Any) -> tuple[str, ...]:
+        from trtc.verify.dispute import disputes
+
+        if self._by_reference:
+            return ()
+        failed = [(at, c) for at, (_, comparisons) in enumerate(points) for c in comparisons if not c.passed]
+        return disputes(
+            self, failed, lambda at: results[1][at], lambda name, right, left: self._one(rung, name, right, left)
+        )
 
 
 def _precision(rung: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -183,10 +203,13 @@ def _first_line(error: BaseException) -> str:
 
 
 def failure(reports: Sequence[RungReport], required: Sequence[str], kept: Path | None) -> DiagnosticError | None:
-    """What a compile ends in: T0901 for each rung that does not hold, T0902 for a required one that did not run."""
+    """What a compile ends in: T0901 for each rung that does not hold (T0904: by one of two references), T0902 for a
+    required one that did not run."""
     problems: list[Diagnostic] = []
     for report in reports:
-        if report.status == "failed":
+        if report.disputes:
+            problems.append(_disputed(report))
+        elif report.status == "failed":
             notes = tuple(
                 f"{label}: `{c.output}`: {c.reason}" for label, cs in report.points for c in cs if not c.passed
             )
@@ -210,6 +233,18 @@ def failure(reports: Sequence[RungReport], required: Sequence[str], kept: Path |
                 )
             )
     return DiagnosticError.of(problems) if problems else None
+
+
+def _disputed(report: RungReport) -> Diagnostic:
+    more = len(report.disputes) - 5
+    return Diagnostic(
+        "T0904",
+        f"the references disagree: the {_NAMES[report.rung]} computes what onnx's own evaluator does with the original "
+        "model, and ONNX Runtime computes something else",
+        notes=(*report.disputes[:5], *((f"and {more} more",) if more > 0 else ())),
+        help="ONNX Runtime computes half precision in float32 and rounds less often than the model says: keep what "
+        "overflows or cancels in float32, or compile with `--no-verify` and judge by the task",
+    )
 
 
 _NAMES = {"graph": "optimized graph", "network": "TensorRT network", "engine": "engine"}
