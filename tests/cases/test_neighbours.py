@@ -170,3 +170,16 @@ def test_an_output_of_another_dtype_is_refused() -> None:
 def test_names_that_an_operator_does_not_define_are_refused(node: str, words: str) -> None:
     text = "g (float[1,1,4,4] x) => (float[?,?,?,?] y) <float[4] s = {1,1,2,2}, int64[8] p = {0,0,1,1,0,0,1,1}> "
     assert refusal(f"{text} {{ y = {node} }}") == [f"T0622 {words}"]
+
+
+@pytest.mark.parametrize("pads", ["0,0,0,68719476736", "0,0,2097152,1073741824"])
+def test_tensors_that_no_gpu_holds_are_refused(pads: str) -> None:
+    (found,) = refusal(f"g (float[1,16] x) => (float[?,?] y) <int64[4] p = {{{pads}}}> {{ y = Pad(x, p) }}")
+    assert found.startswith("T0701 1 node cannot be built by ")
+
+
+def test_an_output_that_is_an_input_is_refused() -> None:
+    """One tensor has one name in TensorRT, and is one or the other."""
+    with pytest.raises(DiagnosticError, match="`x` is an output as well") as caught:
+        trtc.backend.prepare(functions("g (float[2] x) => (float[2] x, float[2] y) { y = Neg(x) }"))
+    assert [d.code for d in caught.value.diagnostics] == ["T0701"]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from trtc.targets import Target
 
 #: TensorRT's `Dims` has room for this many.
 _MAX_RANK = 8
+_MAX_DIM = 2**31 - 1
+_MAX_ELEMENTS = 2**40
 _NAMED = 5
 
 
@@ -45,6 +48,10 @@ def check(module: Module, target: Target) -> list[Finding]:
     for value in module.graph.inputs:
         try:
             _check_value(facts, value, "network input")
+            if value.is_graph_output():
+                refuse(
+                    f"the input `{value.name}` is an output as well", "pass it on under another name, by an Identity"
+                )
         except Refusal as found:
             findings.append(Finding(value.name or "", "input", "", found.reason, found.help))
     _check_graph(facts, module.graph, target, findings, set())
@@ -134,6 +141,9 @@ def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
     rank = facts.rank(value)
     if rank > _MAX_RANK:
         refuse(f"{what} `{value.name}` has rank {rank}; TensorRT's limit is {_MAX_RANK}")
+    sizes = [d for d in facts.shape(value) if isinstance(d, int)]
+    if max(sizes, default=0) > _MAX_DIM or (0 not in sizes and math.prod(sizes) > _MAX_ELEMENTS):
+        refuse(f"{what} `{value.name}` has {math.prod(sizes):,} elements, which no GPU holds")
 
 
 def _no_operator(node: oir.Node, target: Target) -> None:
