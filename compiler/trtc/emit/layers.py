@@ -152,9 +152,14 @@ class Layers(Facts):
         return getattr(self.trt.DataType, name)
 
     def engine_type(self, value: oir.Value) -> str:
-        """The name of the type that the engine carries a value in (checked to exist before emission)."""
+        """The name of the type that the engine carries a value in (checked to exist before emission).
+
+        uint8 exists at the edges of a network only: within it is int32.
+        """
         name = self.carrier(self.dtype(value))
         assert name is not None
+        if name == "UINT8" and not (value.is_graph_input() or value.is_graph_output()):
+            return "INT32"
         return name
 
     @staticmethod

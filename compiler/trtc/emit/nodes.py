@@ -46,6 +46,8 @@ def _emit_node(s: Scope, node: oir.Node, function: Any) -> None:
     for value, tensor in zip(node.outputs, outputs, strict=False):
         if tensor is None:
             continue
+        if s.dtype(value) == oir.DataType.UINT8:
+            tensor = s.cast(tensor, s.engine_type(value))
         s.bind(value, tensor)
         if not value.is_graph_output() and value.name:
             s.name(tensor, value.name)

@@ -78,6 +78,10 @@ def _axis(s: Scope, node: oir.Node, rank: int) -> dict[str, Any]:
 
 def _along(s: Scope, node: oir.Node, index: int, rank: int, dtype: str) -> Any:
     """A scale or zero point as `dtype`, of the rank of the data, along the axis; in that order: uint8 has no shape."""
+    array = s.array(given(node, index))
+    if array is not None:
+        # As a constant of its own type it could not stand here: only a dequantization takes int8.
+        return s.constant(_spread(node, array, rank).astype(NUMPY[dtype]), dtype, "parameter")
     tensor = s.cast(s.input(node, index), dtype, "parameter")
     shape = [1] * rank
     if tuple(tensor.shape) not in ((), (1,)):
@@ -109,7 +113,7 @@ def _quantize_by_parts(s: Scope, node: oir.Node, x: Any, dtype: oir.DataType) ->
         y = s.elementwise("SUM", y, _along(s, node, 2, rank, "FLOAT"), "shifted")
     low, high = _BYTES[dtype]
     y = s.elementwise("MIN", s.elementwise("MAX", y, s.scalar(low, y), "above"), s.scalar(high, y), "below")
-    return s.cast(y, dtype.name, "")
+    return s.cast(y, s.engine_type(node.outputs[0]), "")
 
 
 @operator(
@@ -131,9 +135,10 @@ def dequantize(s: Scope, node: oir.Node) -> Any:
         shift = 0.0 if zero is None else _spread(node, zero, rank)
         exact = (array.astype(np.float64) - shift) * _spread(node, scale, rank)
         return s.constant(exact.astype(NUMPY[dtype]), dtype, "")
-    x = s.tensor(value)
     if rank == 0:
-        x = s.tensor(value, (1,)) if array is not None else s.reshape(x, [1])
+        x = s.quantized(value, (1,)) if array is not None else s.reshape(s.tensor(value), [1])
+    else:
+        x = s.quantized(value)
     scale_tensor = _scale(s, node, dtype)
     args = (s.type(dtype),) if s.caps.quantize_output_type else ()
     y = s.add(s.net.add_dequantize(x, scale_tensor, *args), "", **_axis(s, node, len(x.shape)))

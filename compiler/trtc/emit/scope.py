@@ -55,7 +55,12 @@ class Scope(Shaping):
             data = data.reshape(shape)
         node, self.node = self.node, None
         try:
-            tensor = self.constant(data, dtype, f"constant/{value.name}")
+            if dtype == "INT8":
+                # TensorRT takes a constant of int8 for weights, which only a dequantization may use.
+                whole = self.constant(data.astype(np.int32), "INT32", f"constant/{value.name}/whole")
+                tensor = self.cast(whole, dtype, f"constant/{value.name}")
+            else:
+                tensor = self.constant(data, dtype, f"constant/{value.name}")
         finally:
             self.node = node
         if shape is None:
@@ -64,6 +69,18 @@ class Scope(Shaping):
             self._views[value, shape] = tensor
         self.fixed.add(tensor)
         return tensor
+
+    def quantized(self, value: oir.Value, shape: tuple[int, ...] | None = None) -> Any:
+        """The tensor of an int8 value for a dequantization: a constant stays int8. `shape` is a view of a constant."""
+        array = self.array(value)
+        if array is None:
+            return self.tensor(value)
+        data = convert(array, "INT8", value.name or "")
+        node, self.node = self.node, None
+        try:
+            return self.constant(data, "INT8", f"constant/{value.name}", shape or data.shape)
+        finally:
+            self.node = node
 
     def input(self, node: oir.Node, index: int) -> Any:
         return self.tensor(given(node, index))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
-from trtc.emit.facts import FLOATS, Facts, attr, given, input_at, refuse, used
+from trtc.emit.facts import Facts, attr, given, input_at, refuse, used
 from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
 from trtc.emit.weights import NUMPY
@@ -121,17 +121,21 @@ def _cast(facts: Facts, node: oir.Node) -> None:
 @operator("Cast", "CastLike", types="FIBQU", check=_cast)
 def cast(s: Scope, node: oir.Node) -> Any:
     """Float to integer truncates; anything to bool is `!= 0`."""
-    dtype = s.carrier(_cast_target(s, node))
-    assert dtype is not None
+    dtype = s.engine_type(node.outputs[0])
     stored = s.array(given(node, 0))
     if stored is not None and s.dtype(given(node, 0)) == oir.DataType.INT8 and dtype != "INT8":
         return _from_int8(s, given(node, 0), stored, dtype)
     x = s.input(node, 0)
+    source = s.dtype(given(node, 0))
+    if _cast_target(s, node) == oir.DataType.UINT8 and source != oir.DataType.UINT8:
+        # Whole numbers keep their low 8 bits, also within the network, where uint8 is int32.
+        x = s.cast(x, "INT32", "int32")
+        if source != oir.DataType.BOOL:
+            rounds = s.elementwise("FLOOR_DIV", x, s.scalar(256, x), "rounds")
+            x = s.elementwise("SUB", x, s.elementwise("PROD", rounds, s.scalar(256, x), "multiple"), "low")
+        return s.cast(x, dtype, "")
     if s.type_of(x) == dtype:
         return x
-    if s.dtype(given(node, 0)) in FLOATS and dtype == "UINT8":
-        # Through INT32: only INT32 to UINT8 has a defined result for what does not fit.
-        x = s.cast(x, "INT32", "int32")
     return s.add(s.net.add_cast(x, s.type(dtype)))
 
 
@@ -141,4 +145,4 @@ def _from_int8(s: Scope, value: oir.Value, stored: np.ndarray, dtype: str) -> An
         return s.constant(stored.astype(np.int32).astype(NUMPY[dtype]), dtype, "")
     one = s.constant(np.asarray(1, NUMPY[dtype]), dtype, "one", ())
     args = (s.type(dtype),) if s.caps.quantize_output_type else ()
-    return s.add(s.net.add_dequantize(s.tensor(value), one, *args))
+    return s.add(s.net.add_dequantize(s.quantized(value), one, *args))

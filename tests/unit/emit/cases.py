@@ -251,6 +251,8 @@ CASES: dict[str, str] = {
     # ---- quantization
     "QuantizeLinear": "(float[N,3,4,4] x) => (float[N,3,4,4] y) <float s = {0.1}, int8 z = {0}> { q = QuantizeLinear(x, s, z) \n y = DequantizeLinear(q, s, z) }",
     "QuantizeLinear channel": "(float[N,3,4,4] x) => (float[N,1,4,4] y) <float s = {0.1}, int8 z = {0}, int8[1,3,1,1] w = {10, -20, 30}, float[1] ws = {0.02}, int8[1] wz = {0}, int32[1] b = {100}> { q = QuantizeLinear(x, s, z) \n d = DequantizeLinear(q, s, z) \n k = DequantizeLinear<axis = 0>(w, ws, wz) \n c = DequantizeLinear(b, s) \n y = Conv<kernel_shape = [1,1]>(d, k, c) }",
+    "QuantizeLinear shifted": "(float[N,4] x) => (float[N,4] y) <float s = {0.1}, int8 z = {3}> { q = QuantizeLinear(x, s, z) \n y = DequantizeLinear(q, s, z) }",
+    "QuantizeLinear shifted channels": "(float[N,3] x) => (float[N,3] y) <float[3] s = {0.1, 0.2, 0.3}, uint8[3] z = {3, 128, 200}> { q = QuantizeLinear<axis = 1>(x, s, z) \n y = DequantizeLinear<axis = 1>(q, s, z) }",
     "DequantizeLinear channels": "(float[N,2] x) => (float[N,3] y) <int8[2,3] w = {10, -20, 30, 1, 2, 3}, float[3] s = {0.02, 0.03, 0.04}> { k = DequantizeLinear<axis = 1>(w, s) \n y = MatMul(x, k) }",
     # ---- attention
     "Attention": "(float16[N,2,5,8] q, float16[N,2,7,8] k, float16[N,2,7,4] v) => (float16[N,2,5,4] y) { y = Attention(q, k, v) }",
@@ -272,7 +274,7 @@ CASES: dict[str, str] = {
     "LSTM half": '(float16[T,N,2] x, float16[2,12,2] w, float16[2,12,3] r, int32[N] l) => (float16[T,2,N,3] y) { y = LSTM<hidden_size = 3, direction = "bidirectional">(x, w, r, "", l) }',
     "If": "(float[N,4] x, bool c) => (float[N,4] y) { y = If (c) <then_branch = t () => (float[N,4] a) { a = Relu(x) }, else_branch = e () => (float[N,4] b) { b = Neg(x) }> }",
     "Loop": '(float[N,4] x) => (float[N,4] y, float[3,N,4] z) <int64 m = {3}> { y, z = Loop (m, "", x) <body = b (int64 i, bool c, float[N,4] s) => (bool d, float[N,4] t, float[N,4] u) { d = Identity(c) \n t = Relu(s) \n u = Neg(s) }> }',
-    "Loop condition": "(float[N,4] x, bool c) => (float[N,4] y) { y = Loop (\"\", c, x) <body = b (int64 i, bool c, float[N,4] s) => (bool d, float[N,4] t) { e = Constant<value = int64 {3}>() \n d = Less(i, e) \n t = Neg(s) }> }",
+    "Loop condition": '(float[N,4] x, bool c) => (float[N,4] y) { y = Loop ("", c, x) <body = b (int64 i, bool c, float[N,4] s) => (bool d, float[N,4] t) { e = Constant<value = int64 {3}>() \n d = Less(i, e) \n t = Neg(s) }> }',
     "Scan": "(float[4] x, float[T,4] xs) => (float[4] y, float[T,4] ys) { y, ys = Scan<num_scan_inputs = 1, body = b (float[4] s, float[4] e) => (float[4] t, float[4] u) { t = Add(s, e) \n u = Neg(t) }>(x, xs) }",
     # ---- types
     "double": "(double[N,4] x) => (double[N,4] y) <double c = {2.5}> { y = Mul(x, c) }",

@@ -3,43 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import onnx
-import onnx.parser
-import onnx_ir as oir
-import onnxruntime as ort
 import pytest
+from in_onnxruntime import HEAD, compare
 
-from conftest import Built, build, module_of, trt
-from trtc import readback
+from conftest import build, module_of, trt
 from trtc.diagnostics import DiagnosticError
 from trtc.ir.infer import infer_all
 
-HEAD = '<ir_version: 10, opset_import: ["" : 22]> g '
 X = np.asarray([[1.5, -2.0, 0.5, 3.0], [-0.25, 4.0, -1.0, 2.0]], np.float32)
-
-
-def _run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[Any]:
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return list(session.run(None, feeds))
-
-
-def _compare(text: str, *cases: dict[str, Any]) -> Built:
-    model = onnx.parser.parse_model(HEAD + text)
-    module = module_of(HEAD + text)
-    infer_all(module)
-    built = build(module)
-    read = oir.to_proto(readback.read(built.network, built.target.module, weights=built.emission.unreadable))
-    for case in cases:
-        feeds = {name: np.asarray(value) for name, value in case.items()}
-        for got, wanted in zip(_run(read, feeds), _run(model, feeds), strict=True):
-            assert got.shape == wanted.shape
-            np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    return built
 
 
 def _refused(text: str) -> str:
@@ -53,7 +25,7 @@ def _refused(text: str) -> str:
 
 
 def test_if_takes_one_branch_or_the_other() -> None:
-    built = _compare(
+    built = compare(
         "(float[N,4] x, bool c) => (float[N,4] y) { r = Relu(x) \n y = If (c) <then_branch = t () => (float[N,4] a) "
         "{ a = Add(x, r) }, else_branch = e () => (float[N,4] b) { z = Neg(x) \n b = Mul(z, r) }> }",
         {"x": X, "c": True},
@@ -64,7 +36,7 @@ def test_if_takes_one_branch_or_the_other() -> None:
 
 
 def test_if_with_a_condition_of_one_element_and_branches_of_other_lengths() -> None:
-    _compare(
+    compare(
         "(float[N,4] x, bool[1] c) => (float[M,4] y) <int64[1] zero = {0}> { y = If (c) <then_branch = t () => "
         "(float[P,4] a) { a = Concat<axis = 0>(x, x) }, else_branch = e () => (float[1,4] b) "
         "{ b = ReduceSum<keepdims = 1>(x, zero) }> }",
@@ -74,7 +46,7 @@ def test_if_with_a_condition_of_one_element_and_branches_of_other_lengths() -> N
 
 
 def test_branches_that_are_constants_or_nothing_at_all() -> None:
-    _compare(
+    compare(
         "(float[N,4] x, bool c) => (float[A,B] y, int64 z) { y, z = If (c) <then_branch = t () => (float[N,4] a, int64 i) "
         "{ a = Identity(x) \n i = Constant<value = int64 {3}>() }, else_branch = e () => (float[1,2] b, int64 j) "
         "{ b = Constant<value = float[1,2] {5.0, 6.0}>() \n j = Constant<value = int64 {4}>() }> }",
@@ -85,7 +57,7 @@ def test_branches_that_are_constants_or_nothing_at_all() -> None:
 
 def test_what_a_branch_learns_of_shapes_stays_in_it() -> None:
     """The dim that both branches and the graph around need is computed outside, and in each branch again."""
-    _compare(
+    compare(
         "(float[N,M] x, bool c) => (float[P] y) { y0 = If (c) <then_branch = t () => (float[Q] a) { s = Shape(x) \n "
         "p = ReduceProd<keepdims = 1>(s) \n a = Reshape(x, p) }, else_branch = e () => (float[R] b) { "
         "m = Constant<value = int64[1] {-1}>() \n n = Neg(x) \n b = Reshape(n, m) }> \n k = Shape(x) \n "
@@ -101,7 +73,7 @@ def test_if_within_if() -> None:
         "<then_branch = tt () => (float[N,4] p) { p = Relu(x) }, else_branch = te () => (float[N,4] q) { q = Neg(x) }> }, "
         "else_branch = e () => (float[N,4] b) { b = Abs(x) }> }"
     )
-    _compare(text, *({"x": X, "c": c, "d": d} for c in (True, False) for d in (True, False)))
+    compare(text, *({"x": X, "c": c, "d": d} for c in (True, False) for d in (True, False)))
 
 
 def test_branches_of_different_rank_are_declined() -> None:
@@ -134,12 +106,12 @@ def _loop(m: str = "", c: str = "", body: str = "next = Identity(going)", **part
 
 @pytest.mark.parametrize("trips", [0, 1, 5])
 def test_loop_with_a_constant_trip_count(trips: int) -> None:
-    built = _compare(_loop(m="m", constants=f", int64 m = {{{trips}}}"), {"x": X})
+    built = compare(_loop(m="m", constants=f", int64 m = {{{trips}}}"), {"x": X})
     assert built.types().count("TRIP_LIMIT") == 1
 
 
 def test_loop_that_stacks_its_rows() -> None:
-    _compare(
+    compare(
         _loop(
             m="m",
             constants=", int64 m = {3}",
@@ -154,7 +126,7 @@ def test_loop_that_stacks_its_rows() -> None:
 
 def test_loop_with_a_trip_count_at_run_time() -> None:
     """It is part of the condition: a trip count of TensorRT must be known from shapes."""
-    built = _compare(_loop(m="m", more=", int64 m"), *({"x": X, "m": m} for m in (0, 1, 4, 2**62, -3) if m < 2**62))
+    built = compare(_loop(m="m", more=", int64 m"), *({"x": X, "m": m} for m in (0, 1, 4, 2**62, -3) if m < 2**62))
     (limit,) = [built.network.get_layer(i) for i, t in enumerate(built.types()) if t == "TRIP_LIMIT"]
     limit.__class__ = trt.ITripLimitLayer
     assert limit.kind == trt.TripLimit.WHILE
@@ -166,11 +138,11 @@ def test_loop_that_stops_by_its_condition() -> None:
     for m, more in (("", ""), ("m", ", int64 m")):
         text = _loop(m=m, c="c", more=more + ", bool c", body=stops)
         extra = [{"m": 2}, {"m": 10}] if m else [{}]
-        _compare(text, *({"x": X, "c": c, **e} for c in (True, False) for e in extra))
+        compare(text, *({"x": X, "c": c, **e} for c in (True, False) for e in extra))
 
 
 def test_loop_whose_states_are_exchanged() -> None:
-    _compare(
+    compare(
         '(float[N,4] x, float[N,4] z) => (float[N,4] y, float[N,4] w) <int64 m = {3}> { y, w = Loop (m, "", x, z) '
         "<body = b (int64 i, bool going, float[N,4] s, float[N,4] t) => (bool next, float[N,4] t2, float[N,4] s2) "
         "{ next = Identity(going) \n t2 = Identity(t) \n s2 = Identity(s) }> }",
@@ -187,7 +159,7 @@ def test_if_within_loop() -> None:
         .replace("{{", "{")
         .replace("}}", "}")
     )
-    _compare(
+    compare(
         _loop(m="m", constants=", int64 m = {4}", out=", float[4,N,4] rows", results=", rows", rows=", float[N,4] row", body=branch),
         {"x": X},
     )  # fmt: skip
@@ -219,7 +191,7 @@ SCAN = (
 def test_scan(directions: str) -> None:
     rng = np.random.default_rng(1)
     text = SCAN.format(attributes=f", scan_input_axes = [0, 1], scan_output_axes = [0, -1]{directions}")
-    _compare(
+    compare(
         text,
         {
             "x": X,
@@ -230,7 +202,7 @@ def test_scan(directions: str) -> None:
 
 
 def test_scan_over_a_length_known_at_run_time() -> None:
-    built = _compare(
+    built = compare(
         "(float[T,2] xs) => (float[2] y, float[T,2] rows) <float[2] zero = {0.0, 0.0}> { y, rows = Scan<num_scan_inputs = 1, body = b "
         "(float[2] s, float[2] e) => (float[2] t, float[2] row) { t = Add(s, e) \n row = Identity(t) }>(zero, xs) }",
         {"xs": X.reshape(4, 2)},
