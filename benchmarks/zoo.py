@@ -5,7 +5,7 @@
 DIR holds `NAME.onnx`, each with a `NAME.json` that says how to feed it: `inputs`, a list of
 `{name, dtype, gen, trace_shape, alt_shape}`. The two shapes give every symbolic dim its range. `gen` is the kind of
 data: models whose inputs need particular values (`const:K`, or what trtc cannot draw) get a file with the data, all
-others trtc's own random data.
+others trtc's own random data. A model that cannot be built is tried once more with its `const:K` scalars frozen.
 
 Each model is compiled in a process of its own, so that memory is measured for it alone and a crash ends only it.
 Outcomes: `verified`, `declined CODE reason`, `WRONG` (T0901: a rung does not hold), `CRASH` (a fault of trtc or the
@@ -69,15 +69,25 @@ def arrays(card: Mapping[str, Any]) -> dict[str, Any]:
     for one in card["inputs"]:
         kind, _, number = str(one["gen"]).partition(":")
         shape = one["alt_shape"]
-        drawn = {
-            "normal": lambda shape=shape: generator.standard_normal(shape),
-            "uniform": lambda shape=shape: generator.random(shape),
-            "int": lambda shape=shape, number=number: generator.integers(0, int(number), shape),
-            "const": lambda shape=shape, number=number: np.full(shape, float(number)),
-            "ones": lambda shape=shape: np.ones(shape),
-            "zeros": lambda shape=shape: np.zeros(shape),
-        }[kind]()
+        if kind == "normal":
+            drawn = generator.standard_normal(shape)
+        elif kind == "uniform":
+            drawn = generator.random(shape)
+        elif kind == "int":
+            drawn = generator.integers(0, int(number), shape)
+        else:
+            drawn = np.full(shape, float({"ones": 1, "zeros": 0}.get(kind, number or 0)))
         found[one["name"]] = np.asarray(drawn).astype(one["dtype"])
+    return found
+
+
+def scalars(card: Mapping[str, Any]) -> dict[str, str]:
+    """The inputs that are one particular number, and the number."""
+    found: dict[str, str] = {}
+    for one in card["inputs"]:
+        kind, _, number = str(one["gen"]).partition(":")
+        if kind == "const" and not one["alt_shape"]:
+            found[one["name"]] = number
     return found
 
 
@@ -90,6 +100,7 @@ def _one(model: Path, build: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     begin = time.perf_counter()
     marks: list[tuple[str, float]] = []
+    frozen = scalars(card)
     with tempfile.TemporaryDirectory(prefix="trtc-zoo-") as folder:
         try:
             module = load(model)
@@ -107,9 +118,19 @@ def _one(model: Path, build: bool) -> dict[str, Any]:
             try:
                 found |= _compile(model, Path(folder), dim, data, card, build, marks)
             except DiagnosticError as error:
-                if any(d.code == "T0571" for d in error.diagnostics) and data is None:
+                codes = {d.code for d in error.diagnostics}
+                if codes & {"T0571", "T0701", "T0580"}:
                     marks.clear()
+                if "T0571" in codes and data is None:
                     found |= _compile(model, Path(folder), dim, Path(folder) / "inputs.npz", card, build, marks)
+                elif codes & {"T0701", "T0580"} and frozen:
+                    spec = Path(folder) / f"{model.stem}.trtspec"
+                    lines = [f'input "{name}" = {number}' for name, number in frozen.items()]
+                    spec.write_text(
+                        "\n".join(["trtspec 1", f'model "{model.absolute()}"', *lines, ""]), encoding="utf-8"
+                    )
+                    found |= _compile(spec, Path(folder), dim, None, card, build, marks)
+                    found["frozen"] = sorted(frozen)
                 else:
                     raise
             found["outcome"] = "verified"
@@ -123,10 +144,10 @@ def _one(model: Path, build: bool) -> dict[str, Any]:
     found["total"] = time.perf_counter() - begin
     if "seconds" not in found:
         ends = [at for _, at in marks[1:]] + [time.perf_counter()]
-        spent: Counter[str] = Counter()
+        spent: dict[str, float] = {}
         for (stage, at), end in zip(marks, ends, strict=True):
-            spent[stage] += end - at
-        found["seconds"] = dict(spent)
+            spent[stage] = spent.get(stage, 0.0) + end - at
+        found["seconds"] = spent
     found["parent peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     found["worker peak"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     return found
@@ -202,7 +223,9 @@ def _without_engine(
         )
         result = stage("build", lambda: worker.run(job, progress))
     seconds |= {f"worker {k}": v for k, v in result.seconds.items()}
-    proof = Verification(model, prepared.interface, points, prepared.frozen, {}, lambda _rung, _point: None)
+    proof = Verification(
+        prepared.spec.model, prepared.interface, points, prepared.frozen, {}, lambda _rung, _point: None
+    )
 
     def verify() -> Any:
         proof.prepare()
@@ -233,6 +256,7 @@ def line(name: str, found: Mapping[str, Any]) -> str:
             outcome += " | " + " | ".join(n.split("\n")[0] for n in notes[:3])
     elif outcome == "verified":
         outcome += " " + " ".join(k for k, status in found["rungs"].items() if status == "passed")
+        outcome += "".join(f" ({name} frozen)" for name in found.get("frozen", ()))
     spent = " ".join(f"{k.replace('worker ', 'w.')} {v:.1f}" for k, v in found.get("seconds", {}).items() if v >= 0.05)
     memory = "/".join(f"{found[k] / 2**20:,.0f}" for k in ("parent peak", "worker peak") if k in found)
     counts = f"{found.get('nodes before', '-')}>{found.get('nodes after', '-')} nodes {found.get('layers', '-')} layers"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class Scope(Shaping):
             self.learn_elements(tensor, elements)
 
     @contextmanager
-    def bound(self, tensors: Mapping[oir.Value, Any]) -> Iterator[None]:
+    def bound(self, tensors: Mapping[oir.Value, Any]) -> Generator[None]:
         """Meanwhile these tensors are the values: what a branch or a body takes. They keep their names."""
         before = {value: self._tensors.get(value) for value in tensors}
         self.fixed.update(tensors.values())

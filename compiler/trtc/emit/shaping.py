@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class Shaping(Layers):
                     self._elements.setdefault(dim, (tensor, index))
 
     @contextmanager
-    def inner(self) -> Iterator[None]:
+    def inner(self) -> Generator[None]:
         """What is learned of shapes meanwhile is forgotten: it stands in a branch or in the body of a loop."""
         kept = self._shape_of, self._dim_of, self._dims, self._homes, self._elements
         self._shape_of, self._dim_of, self._dims = dict(kept[0]), dict(kept[1]), dict(kept[2])
