@@ -68,8 +68,10 @@ def _counts(s: Scope, node: oir.Node, like: Any) -> Any:
     begin, end = paddings(node, spatial)
     include = bool(attr(node, "count_include_pad", 0))
     counts = np.ones((1,) * (spatial + 2))
-    dims = zip(s.shape(given(node, 0))[2:], s.shape(node.outputs[0])[2:], strict=True)
-    for axis, (size, out) in enumerate(dims):
+    sizes, outs = s.shape(given(node, 0))[2:], s.shape(node.outputs[0])[2:]
+    for axis, (size, out) in enumerate(zip(sizes, outs, strict=True)):
+        assert isinstance(size, int)  # `check` asked for it
+        assert isinstance(out, int)
         places = np.arange(out)[:, None] * steps[axis] + np.arange(kernel[axis]) * apart[axis] - begin[axis]
         low, high = (-begin[axis], size + end[axis]) if include else (0, size)
         count = ((places >= low) & (places < high)).sum(axis=1)
