@@ -294,6 +294,7 @@ class _Run:
         self, *, verify: bool, input: str | Path | Mapping[str, Any] | None, dump_after: str | None, allow_code: bool
     ) -> CompileResult:
         from trtc import ir
+        from trtc.ir.mapped import release
 
         prepared: Prepared = self.stage("load", lambda: prepare(self.spec), self.spec.model.name)
         points = self.points(prepared, input, allow_code) if verify else []
@@ -308,7 +309,10 @@ class _Run:
         optimized = self.work.path / "optimized.onnx"
         self.stage("save", lambda: ir.save(prepared.module, optimized))
         job = self.job(prepared, optimized)
+        release(prepared.module)
+        del prepared.module  # the graph is on disk now; new weights would lie here beside the worker's
         result: BuildResult = self.stage("worker", lambda: self.build(job))
+        self.worker.close()  # TensorRT gives its memory back only with the process, and verification wants some
         self.seconds.update({f"worker {k}": v for k, v in result.seconds.items()})
         rungs = self.verify(prepared, points, result) if verify else self.not_verified()
         return self.publish(prepared, outcome, result, rungs)

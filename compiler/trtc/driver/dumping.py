@@ -42,13 +42,14 @@ def dump(
     from trtc import ir
     from trtc.driver.compile import run_pipeline
     from trtc.ir.infer import infer_all
-    from trtc.ir.interface import Declared, apply_inputs
+    from trtc.ir.interface import Declared, apply_inputs, fix_dims
 
     source = Path(path)
     spec = spec_for(source, set=set, dim=dim)
     module = ir.load(spec.model)
     module.symbols.update(spec.dims)
     apply_inputs(module, [Declared.of(t.name, t.dtype, t.dims, t.value, t.span) for t in spec.inputs])
+    fix_dims(module)
     infer_all(module)
     if (stage or ("optimized" if source.suffix == ".trtspec" else "loaded")) == "optimized":
         # An `expect` that fails is a reason to look at the graph, not one to withhold it.

@@ -155,6 +155,9 @@ class LocalWorker:
     ) -> None:
         pass
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def run(self, job: BuildJob, on_event: Callable[[BuildEvent], None] | None = None) -> BuildResult:
         from trtc.engine.worker import run_job
 

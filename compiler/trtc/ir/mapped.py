@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import mmap
+from typing import Any
+
 import numpy as np
 import onnx_ir as oir
 
+from trtc.ir.module import Module
 from trtc.ir.wire import Buffer
 
 
@@ -40,3 +44,24 @@ def owned(source: oir.TensorProtocol) -> oir.TensorProtocol:
     if array.flags.writeable:
         array.flags.writeable = False
     return oir.Tensor(array, dtype=source.dtype, shape=oir.Shape(list(array.shape)), name=source.name)
+
+
+def release(module: Module) -> None:
+    """Give the pages of the mapped files back to the system; what is touched again is read again.
+
+    For a module that waits while another process works: its weights count as memory of both otherwise.
+    """
+    for mapping in {
+        m for graph in module.graphs() for v in graph.initializers.values() if (m := _mapping(v)) is not None
+    }:
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(value: oir.Value) -> mmap.mmap | None:
+    tensor = value.const_value
+    if not isinstance(tensor, oir.Tensor):
+        return None
+    base: Any = tensor.raw
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return base if isinstance(base, mmap.mmap) else None

@@ -354,3 +354,22 @@ class TestGraph:
         two = load(m.write(tmp_path, proto.SerializeToString()), canonical=False)
         assert oir.serde.serialize_model(one.model) == oir.serde.serialize_model(two.model)
         assert (one.path, two.path) == (None, tmp_path / "model.onnx")
+
+
+def test_released_pages_are_read_again_when_touched(tmp_path: Path) -> None:
+    from trtc.ir import mapped
+
+    weights = np.arange(50_000, dtype=np.float32)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", 1, [50_000])],
+        [onnx.helper.make_tensor_value_info("y", 1, [50_000])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    module = ir.load(tmp_path / "m.onnx")
+    value = module.graph.initializers["w"]
+    before = value.const_value.numpy()
+    mapped.release(module)
+    assert np.array_equal(before, weights)
