@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
+from trtc.emit import scatter_reduce
 from trtc.emit.facts import Facts, attr, axis_of, given, refuse
 from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
@@ -95,15 +96,15 @@ def gather_nd(s: Scope, node: oir.Node) -> Any:
     return s.add(made, "", num_elementwise_dims=batch)
 
 
-def _no_reduction(facts: Facts, node: oir.Node) -> None:
-    reduction = attr(node, "reduction", "none")
-    if reduction != "none":
-        refuse(f"reduction={reduction}: TensorRT's scatter only overwrites")
+def _check_scatter_elements(facts: Facts, node: oir.Node) -> None:
+    if scatter_reduce.reduces(node):
+        scatter_reduce.check_elements(facts, node)
 
 
 def _check_scatter_nd(facts: Facts, node: oir.Node) -> None:
-    _no_reduction(facts, node)
     _tuple_length(facts, node)
+    if scatter_reduce.reduces(node):
+        scatter_reduce.check_nd(facts, node)
 
 
 def _scatter(s: Scope, data: Any, indices: Any, updates: Any, mode: str, axis: int | None) -> Any:
@@ -116,18 +117,22 @@ def _scatter(s: Scope, data: Any, indices: Any, updates: Any, mode: str, axis: i
     return s.cast(result, "BOOL") if boolean else result
 
 
-@operator("ScatterElements", types="FIB", check=_no_reduction, note="reduction=none")
+@operator("ScatterElements", types="FIB", check=_check_scatter_elements, note="reductions by comparing")
 def scatter_elements(s: Scope, node: oir.Node) -> Any:
     data = s.input(node, 0)
     axis = axis_of(attr(node, "axis", 0), len(data.shape))
     indices = _indices(s, given(node, 1), data, axis, native=False)
+    if scatter_reduce.reduces(node):
+        return scatter_reduce.elements(s, node, indices)
     return _scatter(s, data, indices, s.input(node, 2), "ELEMENT", axis)
 
 
-@operator("ScatterND", types="FIB", check=_check_scatter_nd, note="reduction=none")
+@operator("ScatterND", types="FIB", check=_check_scatter_nd, note="reductions by comparing")
 def scatter_nd(s: Scope, node: oir.Node) -> Any:
     data = s.input(node, 0)
     indices = _indices_nd(s, given(node, 1), data, 0)
+    if scatter_reduce.reduces(node):
+        return scatter_reduce.nd(s, node, indices)
     return _scatter(s, data, indices, s.input(node, 2), "ND", None)
 
 

@@ -220,6 +220,8 @@ CASES: dict[str, str] = {
     "GatherND": "(float[N,4] x, int64[3,2] i) => (float[3] y) { y = GatherND(x, i) }",
     "GatherND batch": "(float[N,4] x, int64[N,1] i) => (float[N] y) { y = GatherND<batch_dims = 1>(x, i) }",
     "ScatterElements": "(float[N,4] x, int64[N,2] i, float[N,2] u) => (float[N,4] y) { y = ScatterElements<axis = 1>(x, i, u) }",
+    "ScatterElements add": '(float16[N,4] x, int64[N,2] i, float16[N,2] u) => (float16[N,4] y) { y = ScatterElements<axis = 1, reduction = "add">(x, i, u) }',
+    "ScatterND max": '(float[N,4] x, int64[K,1] i, float[K,4] u) => (float[N,4] y) { y = ScatterND<reduction = "max">(x, i, u) }',
     "ScatterND": "(float[N,4] x, float[2,4] u) => (float[N,4] y) <int64[2,1] i = {0, -1}> { y = ScatterND(x, i, u) }",
     "DepthToSpace": "(float[N,8,2,3] x) => (float[N,2,4,6] y) { y = DepthToSpace<blocksize = 2>(x) }",
     "DepthToSpace CRD": '(float[N,8,H,W] x) => (float[N,2,P,Q] y) { y = DepthToSpace<blocksize = 2, mode = "CRD">(x) }',

@@ -60,7 +60,7 @@ def test_what_only_follows_is_not_reported() -> None:
         ("(float[N,6] x, int64[K] s) => (float[N,A] a, float[N,B] b) { a, b = Split<axis = 1>(x, s) }", "the number of elements of `s` is not known"),
         ("(int64[4,4] x) => (int64[4,4] y) { y = MatMul(x, x) }", "`x` is int64; this is built for"),
         ("(float[N,5000] x) => (float[N,4000] y, int64[N,4000] i) <int64[1] k = {4000}> { y, i = TopK(x, k) }", "k = 4,000"),
-        ('(float[4,4] x, int64[1,4] i, float[1,4] u) => (float[4,4] y) { y = ScatterElements<reduction = "add">(x, i, u) }', "reduction=add"),
+        ('(float[4,4] x, int64[1,3] i, float[1,3] u) => (float[4,4] y) { y = ScatterElements<reduction = "add">(x, i, u) }', "do not cover the other axes"),
         ("(float[N,4] a, float[N,4] b) => (float[N,4] y) { y = Mod(a, b) }", "fmod=0"),
         ("(string[4] x) => (string[4] y) { y = Identity(x) }", "`x` is string"),
         ("(float[1,1,1,1,1,1,1,1,2] x) => (float[1,1,1,1,1,1,1,1,2] y) { y = Relu(x) }", "has rank 9"),
