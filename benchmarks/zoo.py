@@ -119,11 +119,11 @@ def _one(model: Path, build: bool) -> dict[str, Any]:
                 found |= _compile(model, Path(folder), dim, data, card, build, marks)
             except DiagnosticError as error:
                 codes = {d.code for d in error.diagnostics}
-                if codes & {"T0571", "T0701", "T0580"}:
-                    marks.clear()
                 if "T0571" in codes and data is None:
+                    marks.clear()
                     found |= _compile(model, Path(folder), dim, Path(folder) / "inputs.npz", card, build, marks)
                 elif codes & {"T0701", "T0580"} and frozen:
+                    marks.clear()
                     spec = Path(folder) / f"{model.stem}.trtspec"
                     lines = [f'input "{name}" = {number}' for name, number in frozen.items()]
                     spec.write_text(
