@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cases import CASES
 
-from conftest import build, portable, trt
+from cases import CASES
+from conftest import build, module_of, portable, trt
 from trtc import emit
 from trtc.emit.registry import table
 
@@ -92,8 +92,6 @@ def test_names_and_provenance_of_layers() -> None:
 
 
 def test_rule_in_the_metadata() -> None:
-    from conftest import module_of
-
     module = module_of("(float[3] x) => (float[3] y) { y = Relu(x) }")
     node = module.graph[0]
     node.metadata_props["trtc.origin"] = '["a", "b"]'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import build, trt
+from conftest import build, module_of, trt
 
 
 def test_ceil_mode_drops_the_window_that_starts_in_the_padding() -> None:
@@ -59,8 +59,6 @@ def test_crossed_bounds_are_not_a_clip_layer() -> None:
 
 
 def test_infinite_bound_is_left_out() -> None:
-    from conftest import module_of
-
     module = module_of("(float[4] x) => (float[4] y) <float a = {0.0}, float b = {1.0}> { y = Clip(x, a, b) }")
     module.graph.initializers["b"].const_value = __import__("onnx_ir").tensor(np.float32(np.inf), name="b")
     built = build(module)
