@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trtc import emit, readback
+from trtc import collector, emit, readback
 from trtc.ir.module import Module
 from trtc.targets import Target
 
@@ -27,7 +27,8 @@ class Lowered:
 
     def read(self) -> oir.Model:
         """The network as ONNX. Its weights are views of the network's."""
-        return readback.read(self.network, self.target.module, weights=self.emission.unreadable)
+        with collector.paused():
+            return readback.read(self.network, self.target.module, weights=self.emission.unreadable)
 
 
 def lower(module: Module, target: Target) -> Lowered:
@@ -38,4 +39,5 @@ def lower(module: Module, target: Target) -> Lowered:
     """
     builder = target.builder()
     network = target.network(builder)
-    return Lowered(builder, network, emit.emit(module, target, network), target)
+    with collector.paused():
+        return Lowered(builder, network, emit.emit(module, target, network), target)

@@ -8,12 +8,10 @@ arrays over the mapping.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import mmap
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import numpy as np
 import onnx
 import onnx_ir as oir
 
+from trtc import collector
 from trtc.diagnostics import Diagnostic, DiagnosticError, escape
 from trtc.ir import mapped, normalize, source, structure, wire_tensors
 from trtc.ir.external import ExternalFiles
@@ -47,7 +46,7 @@ def load(path: str | os.PathLike[str], *, limits: Limits = Limits(), canonical: 
     canonical forms.
     """
     path = Path(path)
-    with _collector_paused():
+    with collector.paused():
         return _module(source.open_model(path), str(path), path, limits, canonical)
 
 
@@ -69,7 +68,7 @@ def load_proto(
                 help="models of more than 2 GB are loaded from a file, with external data",
             )
         ) from None
-    with _collector_paused():
+    with collector.paused():
         return _module(data, str(path) if path is not None else "model", path, limits, canonical)
 
 
@@ -104,18 +103,6 @@ def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonic
     if canonical:
         _canonicalize(module)
     return module
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Generator[None]:
-    """Loading makes many objects and no garbage: the cyclic collector would walk them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _first(items: Iterator[Diagnostic], count: int) -> Iterator[Diagnostic]:

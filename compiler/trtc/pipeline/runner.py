@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from trtc import collector
 from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind, Severity
 from trtc.lang.spec import Arithmetic, Checkpoint, Count, Expect, Fixpoint, PassCall, Term, evaluate
 from trtc.pipeline.passes import Context, Pass
@@ -96,7 +97,8 @@ def run(
         DiagnosticError: T0501 an `expect` does not hold, T0503 a pass broke the IR, or what a pass raises.
     """
     outcome = Outcome()
-    _run(module, steps, passes, context, instruments, outcome)
+    with collector.paused():
+        _run(module, steps, passes, context, instruments, outcome)
     return outcome
 
 
