@@ -22,6 +22,7 @@ _MAX_RANK = 8
 _MAX_DIM = 2**31 - 1
 _MAX_ELEMENTS = 2**40
 _NAMED = 5
+_SIZED_BY_DATA = frozenset({"NonZero", "NonMaxSuppression", "Unique", "Compress"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +152,10 @@ def _no_operator(node: oir.Node, target: Target) -> None:
         refuse(
             f"an operator of the domain `{node.domain}`, which has no body",
             "export it as ONNX operators, or give the model a local function of that name",
+        )
+    if node.op_type in _SIZED_BY_DATA:
+        refuse(
+            f"no layer of {target.name} for this operator is known to trtc: the size of its result depends on the data",
+            "cut the model before it and do the rest outside the engine, or export with a result of fixed size (TopK)",
         )
     refuse(f"no layer of {target.name} for this operator is known to trtc", "export other operators in its place")

@@ -31,6 +31,8 @@ def test_everything_at_once_counted_by_operator() -> None:
     assert "(NonZero ×2, LpPool ×1)" in found.message
     text = render(found)
     assert "NonZero ×2: no layer of tensorrt_rtx for this operator is known to trtc" in text
+    assert "the size of its result depends on the data" in text
+    assert "cut the model before it" in text
     assert "at `NonZero_0`, `NonZero_1`" in text
     assert "LpPool ×1: LpPool with dilation" in text
     assert [f["node"] for f in found.data["findings"]] == ["NonZero_0", "NonZero_1", "LpPool_2"]
