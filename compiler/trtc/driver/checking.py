@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trtc import lang
-from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status, suggest
+from trtc.diagnostics import Diagnostic, DiagnosticError, exit_status
 from trtc.driver.library import vocabulary
 from trtc.driver.spec import Triple, dim_text, spec_for
+from trtc.ir.source import nearby
 from trtc.lang import checker
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def check(
             checked.append("the spec")
         spec = spec_for(source, set=set, dim=dim, target=target)
         if source.suffix == ".trtspec" and not spec.model.exists():
-            close = suggest(spec.model.name, (p.name for p in spec.model.parent.glob("*") if p.is_file()))
-            note = f"the model: {spec.model.name} does not exist yet" + (f" (there is {close})" if close else "")
+            close = nearby(spec.model)
+            note = f"the model: {spec.model.name} does not exist yet" + (f" (there is {close.name})" if close else "")
             return CheckOutcome(tuple(warnings), tuple(checked), (note,))
         from trtc.driver.compile import cover, optimize, prepare
 

@@ -86,14 +86,24 @@ def _refuse_foreign(data: Buffer, suffix: str, label: str) -> None:
         )
 
 
+def nearby(path: Path) -> Path | None:
+    """The file beside `path` whose name is closest to it; endings are alike anyway and do not count."""
+    if not path.parent.is_dir():
+        return None
+    files = sorted(name for name in os.listdir(path.parent)[:2000] if (path.parent / name).is_file())
+    stems = {Path(name).stem: name for name in files if Path(name).suffix == path.suffix}
+    close = suggest(path.stem, stems)
+    return path.parent / stems[close] if close else None
+
+
 def _near(path: Path) -> str | None:
     folder = path.parent
     if not folder.is_dir():
         return f"the folder `{folder}` does not exist either"
     names = sorted(os.listdir(folder))[:2000]
-    close = suggest(path.name, names)
+    close = nearby(path)
     if close:
-        return f"did you mean `{folder / close}`?"
+        return f"did you mean `{close}`?"
     models = [name for name in names if name.endswith(".onnx")][:5]
     return f"models in that folder: {', '.join(f'`{name}`' for name in models)}" if models else None
 
