@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import neighbours_arithmetic
@@ -15,18 +16,34 @@ import neighbours_windows
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime as ort
 import pytest
 from neighbours import Case, check, truth
 from onnx import TensorProto, helper, numpy_helper
 
 import trtc.backend
 from trtc.diagnostics import DiagnosticError
+from trtc.evaluate import older
 
 TABLES = (
     *(neighbours_windows, neighbours_normalizing, neighbours_shapes, neighbours_arithmetic),
     *(neighbours_indexing, neighbours_control, neighbours_interfaces, neighbours_numbers),
 )
 CASES: dict[str, Case] = {name: case for table in TABLES for name, case in table.CASES.items()}
+
+
+#: From which ONNX Runtime on a case has a truth, and why; the reference of onnx of that time has none either.
+NEWER_RUNTIME = {
+    "avgpool_dilated_incl_ceil": ((1, 25), "takes the end of another axis as the end of the padding"),
+    "resize_more": ((1, 27), "refuses negative axes of Resize"),
+    "lstm_layout1": ((1, 24), "has no batch-first form"),
+}
+
+
+#: What ONNX Runtime computes by way of doubles before 1.32: integers beyond 2**53 lose their last bits.
+TRUTHS: dict[str, Callable[..., list[np.ndarray]]] = {
+    "int_div_mod": lambda a, b: [abs(a) // abs(b) * np.sign(a) * np.sign(b), np.mod(a, b), np.fmod(a, b)],
+}
 
 
 def test_names_are_used_once() -> None:
@@ -36,10 +53,14 @@ def test_names_are_used_once() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_neighbour(name: str) -> None:
     case = CASES[name]
+    since, reason = NEWER_RUNTIME.get(name, ((0, 0), ""))
+    if older.version(ort.__version__) < since:
+        pytest.skip(f"ONNX Runtime {ort.__version__} {reason}")
     compiled = trtc.backend.prepare(case.model)
     assert case.feeds
     for feeds in case.feeds:
-        check(compiled.run(feeds), truth(case.model, feeds))
+        own = TRUTHS.get(name)
+        check(compiled.run(feeds), own(**feeds) if own is not None else truth(case.model, feeds))
 
 
 def functions(text: str) -> Any:

@@ -4,7 +4,7 @@ ONNX Runtime is what every proof rests on, from 1.23 on. What its older versions
 model or on the compiler, so a session restates these few nodes in others that mean the same by the text of ONNX:
 
 - `AveragePool` of opset 19 and later with `count_include_pad` takes the end of the wrong axis as the end of the
-  padding, unless all pads are equal: it becomes a `Conv` by a constant.
+  padding, unless all pads are equal: it becomes a `Conv` by a constant. (Not with `ceil_mode`, which `Conv` lacks.)
 - a reduction with `noop_with_empty_axes` and no axes fails: it reduces an axis of length one instead.
 - `ReverseSequence` of a length of zero leaves its output unwritten: a sequence of one reversed is the same.
 - `Attention` with fewer heads of keys than of queries gives each query the wrong ones, or memory that it does not own:
