@@ -11,12 +11,14 @@ unless asked for, since no engine runs on a CPU.
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnx_ir as oir
 from onnx.backend.base import Backend as _Backend
 from onnx.backend.base import BackendRep, Device, DeviceType, namedtupledict
 
@@ -31,7 +33,16 @@ from trtc.verify.runners import ValueDoesNotFit, cast_exact, feed_value, fetch_v
 if TYPE_CHECKING:
     from trtc.driver.spec import Triple
 
-__all__ = ["Backend", "Compiled", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
+__all__ = [
+    "Backend",
+    "Compiled",
+    "PrecisionWarning",
+    "is_compatible",
+    "prepare",
+    "run_model",
+    "run_node",
+    "supports_device",
+]
 
 
 class Compiled(BackendRep):
@@ -96,6 +107,10 @@ class Compiled(BackendRep):
         return feeds
 
 
+class PrecisionWarning(UserWarning):
+    """The network computes in a lower precision than the model; `trtc compile` measures what that costs."""
+
+
 class Backend(_Backend):
     """See the module."""
 
@@ -128,7 +143,11 @@ class Backend(_Backend):
         """
         chosen = targets.choose(target)
         prepared: PreparedModel = prepare_module(ir.load_proto(model), dim)
-        lowered = lower(prepared.module, chosen)
+        module = prepared.module
+        if any(module.dtype(v) == oir.DataType.DOUBLE for n in module.graph for v in n.outputs):
+            message = "the model computes in float64, TensorRT in float32: what float64 was needed for is lost"
+            warnings.warn(message, PrecisionWarning, stacklevel=2)
+        lowered = lower(module, chosen)
         plan = prepared.build(lowered) if build else None
         return Compiled(lowered, prepared.interface, plan)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -64,3 +66,20 @@ def test_a_model_that_cannot_be_emitted_is_not_compatible() -> None:
     assert not trtc.backend.is_compatible(bad)
     with pytest.raises(DiagnosticError, match="Det"):
         trtc.backend.prepare(bad)
+
+
+def test_arithmetic_in_float64_is_warned_of_and_constants_in_it_are_not() -> None:
+    at_run_time = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (double[2] x) => (double[2] y) { y = Add(x, x) }'
+    )
+    with pytest.warns(trtc.backend.PrecisionWarning, match="float64"):
+        (y,) = trtc.backend.run_model(at_run_time, [np.float64([1, 2])])
+    assert (y.tolist(), y.dtype) == ([2, 4], np.float64)
+    constant = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <double c = {3}> '
+        "{ f = Cast<to = 1>(c) y = Mul(x, f) }"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (y,) = trtc.backend.run_model(constant, [np.float32([1, 2])])
+    assert y.tolist() == [3, 6]
