@@ -7,6 +7,7 @@ costs seconds, so it is done once, in the process that workers are forked from.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,16 @@ def cases() -> dict[str, Case]:
     return dict(sorted(by_name.items()))
 
 
+#: Cases of an onnx before 1.23 that it corrected later: the order of the heads of grouped Attention, where its masks,
+#: caps and second output are taken, its causal mask with a past, and the norm of zeros.
+_CORRECTED = re.compile("attention_.*(gqa|qk_matmul_(bias|softcap))|l2normalization_axis_0$")
+
+
+def _is_corrected(name: str) -> bool:
+    old = tuple(int(part) for part in onnx.__version__.split(".")[:2]) < (1, 23)
+    return old and "expanded" not in name and _CORRECTED.search(name) is not None
+
+
 def _node_cases() -> Iterator[Case]:
     from onnx.backend.test.case.node import collect_testcases
 
@@ -53,6 +64,8 @@ def _node_cases() -> Iterator[Case]:
         warnings.simplefilter("ignore")
         tests = collect_testcases(None)  # the one entry that every onnx has
     for test in tests:
+        if _is_corrected(test.name):
+            continue
         assert test.model is not None
         assert test.data_sets is not None
         model, data = test.model, [(list(map(_array, i)), list(map(_array, o))) for i, o in test.data_sets]
