@@ -31,11 +31,17 @@ class Point:
     feeds: Mapping[str, np.ndarray]
 
 
-def random_points(module: Module, environments: Iterable[tuple[str, Mapping[str, int]]], seed: int) -> list[Point]:
+def random_points(
+    module: Module,
+    environments: Iterable[tuple[str, Mapping[str, int]]],
+    seed: int,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> list[Point]:
     """A point for every (label, numbers for the symbolic dims), drawn by `numpy.random.PCG64`.
 
     float inputs: standard normal. bool: fair. Integers: uniform over what the graph accepts (`integer_range`), 0
-    and 1 where it says nothing. The same seed gives the same data whatever the order or number of inputs.
+    and 1 where it says nothing. The same seed gives the same data whatever the order or number of inputs. `given`
+    holds inputs that are not drawn.
 
     Raises:
         DiagnosticError: T0571 an input decides shapes, or has no shape that numbers can be put into.
@@ -48,7 +54,11 @@ def random_points(module: Module, environments: Iterable[tuple[str, Mapping[str,
         if key in seen:
             continue
         seen.add(key)
-        points.append(Point(label, {v.name or "": _draw(module, v, env, seed) for v in module.graph.inputs}))
+        feeds = dict(given or {})
+        for value in module.graph.inputs:
+            if value.name not in feeds:
+                feeds[value.name or ""] = _draw(module, value, env, seed)
+        points.append(Point(label, feeds))
     return points
 
 
