@@ -25,8 +25,9 @@ GIVEN: dict[str, dict[str, np.ndarray]] = {
     "Slice runtime": {"s": np.int64([1]), "e": np.int64([5])},
     "Expand unknown": {"s": np.int64([1, 4])},
     "ConstantOfShape runtime": {"s": np.int64([2, 3])},
-    "Range runtime": {"a": np.int64(1), "b": np.int64(10), "c": np.int64(3)},
-    "OneHot runtime": {"d": np.int64(4)},
+    "Range runtime": {name: np.array(number) for name, number in (("a", 1), ("b", 10), ("c", 3))},
+    "OneHot runtime": {"d": np.array(4)},
+    "Pow int float": {"b": np.float32([2, 0, 1, 3])},
     "Split runtime": {"s": np.int64([2, 4])},
 }
 

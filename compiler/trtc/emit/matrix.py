@@ -104,4 +104,18 @@ def einsum(s: Scope, node: oir.Node) -> Any:
         joined = "".join(terms).replace(".", "")
         once = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
         written = _lower_case(f"{','.join(terms)}->{'...' if '...' in equation else ''}{once}")
+    if "..." in written and len({span for span, term in zip(spans, terms, strict=True) if "..." in term}) == 1:
+        written = _spelled_out(written, terms, max(spans))
     return s.add(s.net.add_einsum(tensors, written))
+
+
+def _spelled_out(equation: str, terms: list[str], span: int) -> str:
+    """Letters in the place of an ellipsis of `span` axes: TensorRT 8.6 knows none."""
+    inputs, arrow, output = equation.partition("->")
+    if not arrow:
+        joined = "".join(terms).replace(".", "")
+        output = "..." + "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
+    free = [c for c in "zyxwvutsrqponmlkjihgfedcba" if c not in equation][:span]
+    if len(free) < span:
+        return equation
+    return f"{inputs}->{output}".replace("...", "".join(free))

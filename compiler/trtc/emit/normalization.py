@@ -23,6 +23,10 @@ def _check_batch(facts: Facts, node: oir.Node) -> None:
         refuse("an input without a channel dim")
 
 
+#: The least rank of a scale layer in every generation; newer ones take less.
+_SCALE_RANK = 4
+
+
 @operator("BatchNormalization", check=_check_batch, note="inference")
 def batch_normalization(s: Scope, node: oir.Node) -> Any:
     """Constants are folded in float64 to one scale and one shift per channel: x * scale + shift."""
@@ -37,6 +41,13 @@ def batch_normalization(s: Scope, node: oir.Node) -> Any:
         shift = beta - mean * scale
         with np.errstate(over="ignore"):
             fits = all(np.isfinite(v.astype(NUMPY[dtype])).all() for v in (scale, shift))
+        if fits and len(x.shape) < _SCALE_RANK:
+            ones = [1] * (len(x.shape) - 2)
+            factor, term = (
+                s.constant(v.astype(NUMPY[dtype]), dtype, part, (1, v.size, *ones))
+                for v, part in ((scale, "scale"), (shift, "shift"))
+            )
+            return s.elementwise("SUM", s.elementwise("PROD", x, factor, "product"), term, "")
         if fits:
             made = s.net.add_scale_nd(
                 x,

@@ -27,7 +27,11 @@ def quantize(scope: Scope, layer: Layer) -> None:
     ratio = scope.op("Div", x, _scale(scope, layer, 1, x))
     if layer.input(2) is not None:
         ratio = scope.op("Add", scope.op("Round", ratio), _scale(scope, layer, 2, x))
-    scope.bind(layer, rounded(scope, layer, ratio, tensor_type(layer.outputs[0])))
+    dtype = tensor_type(layer.outputs[0])
+    if dtype in (_FLOAT, oir.DataType.FLOAT16):
+        # TensorRT 8.6 is weakly typed: the output keeps the type of its input until the build, and is INT8 then.
+        dtype = oir.DataType.INT8
+    scope.bind(layer, rounded(scope, layer, ratio, dtype))
 
 
 def rounded(scope: Scope, layer: Layer, x: oir.Value, dtype: oir.DataType) -> oir.Value:

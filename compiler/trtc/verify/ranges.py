@@ -55,6 +55,9 @@ _SHAPES = {
     ("CenterCropPad", 1),
 }
 
+#: Inputs that integers are divided by: zero there ends the process of ONNX Runtime.
+_DIVISORS = {("Div", 1), ("Mod", 1)}
+
 #: Drawn from 0 and 1 when nothing bounds the values and they are read as numbers: a mask, a flag, a segment id.
 MASK = (0, 1)
 
@@ -76,9 +79,13 @@ def integer_range(module: Module, value: oir.Value, env: dict[str, int]) -> tupl
     for node, index, offset in _uses(module, value):
         if (node.op_type, index) in _SHAPES:
             raise ShapeInput(f"{node.op_type} `{node.name}`")
+        if (node.op_type, index) in _DIVISORS:
+            low = max(low, 1 - offset)
         limit = _limit(module, node, index, env)
         if limit is not None:
             low, high, bounded = max(low, -offset), min(high, limit - 1 - offset), True
+    if not bounded and low > 0:
+        return (low, low + 9)
     return (low, max(low, high)) if bounded else None
 
 

@@ -116,7 +116,7 @@ class Verification:
     def feeds(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """The arrays of every point, those of frozen inputs included."""
         frozen = {k: np.asarray(v, dtype=self.interface.inputs[k]) for k, v in self.frozen.items()}
-        return [{**point.feeds, **frozen} for point in self.points]
+        return [{**{k: np.asarray(v) for k, v in point.feeds.items()}, **frozen} for point in self.points]
 
     def _run(self, runner: Any) -> Any:
         from polygraphy.comparator import Comparator

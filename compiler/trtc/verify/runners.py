@@ -148,8 +148,15 @@ class ReferenceRunner(PointRunner):
         self._evaluator = ReferenceEvaluator(str(self._model))
 
     def answer(self, point: int) -> Mapping[str, np.ndarray[Any, Any]]:
+        import onnx
+
+        given = self._points[point]
+        feeds = {
+            name: cast_exact(name, given[name], onnx.helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type))
+            for name, kind in zip(self._evaluator.input_names, self._evaluator.input_types, strict=True)
+        }
         names = list(self._interface.outputs)
-        return dict(zip(names, self._evaluator.run(names, dict(self._points[point])), strict=True))
+        return dict(zip(names, self._evaluator.run(names, feeds), strict=True))
 
     def deactivate_impl(self) -> None:
         self._evaluator = None

@@ -9,8 +9,8 @@ import onnx
 import onnx.parser
 import onnx_ir as oir
 import onnxruntime as ort
+from emission_harness import Built, build, module_of
 
-from conftest import Built, build, module_of
 from trtc import readback
 from trtc.ir.infer import infer_all
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emission_harness import build, module_of, trt
 from in_onnxruntime import HEAD, compare
 
-from conftest import build, module_of, trt
 from trtc.diagnostics import DiagnosticError
 from trtc.ir.infer import infer_all
 

@@ -7,8 +7,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from emission_harness import build, module_of, trt
 
-from conftest import build, module_of, trt
 from trtc import emit, targets
 from trtc.diagnostics import Diagnostic, DiagnosticError, render
 from trtc.emit.scope import Scope

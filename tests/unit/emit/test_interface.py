@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import build
+from emission_harness import build
 
 
 def _inputs(built) -> list[str]:  # type: ignore[no-untyped-def]

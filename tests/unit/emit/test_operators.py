@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from emission_harness import build, module_of, portable, trt
 
 from cases import CASES
-from conftest import build, module_of, portable, trt
 from trtc import emit
 from trtc.emit.registry import table
 

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from emission_harness import Built, build, portable
 from onnx import helper, numpy_helper
 
-from conftest import Built, build, portable
 from trtc import ir, readback
 from trtc.diagnostics import DiagnosticError
 from trtc.ir.module import Module

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emission_harness import build
 from in_onnxruntime import compare
 
-from conftest import build
 from trtc.diagnostics import DiagnosticError
 
 REDUCTIONS = ["add", "mul", "max", "min"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from conftest import build, module_of, trt
+from emission_harness import build, module_of, trt
 
 
 def test_ceil_mode_drops_the_window_that_starts_in_the_padding() -> None:
