@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
-from chain_harness import APART, GIVEN, compare, emission_cases, parse, wrong
+from chain_harness import APART, GIVEN, compare, emission_cases, parse, skip_where_the_reference_is_wrong, wrong
 
 import trtc.backend
 from trtc.evaluate import session
 
 CASES = emission_cases()
-_ORT = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
-
-#: The ONNX Runtime from which on it computes a graph right, and what it did before.
-_SINCE = {
-    "AveragePool include": ((1, 25), "counted other padding where pads are uneven and the size is rounded up"),
-    "Attention softcap": ((1, 28), "applied the mask before the cap"),
-}
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in APART])
 def test_the_network_computes_what_the_graph_does(name: str) -> None:
-    since, reason = _SINCE.get(name, ((0,), ""))
-    if since > _ORT:
-        pytest.skip(f"onnxruntime before {'.'.join(map(str, since))} {reason}")
+    skip_where_the_reference_is_wrong(name)
     assert wrong(compare(CASES[name], "tensorrt_rtx", GIVEN.get(name))) == []
 
 
