@@ -32,7 +32,7 @@ _SAMPLE = 0.002
 
 def trtc(model: Path) -> Callable[[], object]:
     from trtc import ir, targets
-    from trtc.driver.compile import prepare_module
+    from trtc.driver.front import prepare_module
     from trtc.engine.lower import lower
 
     target = targets.load("tensorrt_rtx")

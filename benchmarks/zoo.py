@@ -189,7 +189,7 @@ def _without_engine(
 ) -> dict[str, Any]:
     """The stages of `trtc compile` up to the read-back, and the two rungs that need no engine."""
     from trtc import ir
-    from trtc.driver.compile import optimize, prepare
+    from trtc.driver.front import optimize, prepare
     from trtc.driver.spec import spec_for
     from trtc.engine.job import BuildEvent, BuildJob
     from trtc.engine.profiles import environments, profiles_of

@@ -24,7 +24,7 @@ from onnx.backend.base import BackendRep, Device, DeviceType, namedtupledict
 
 from trtc import ir, targets
 from trtc.diagnostics import Diagnostic, DiagnosticError, plural
-from trtc.driver.compile import PreparedModel, prepare_module
+from trtc.driver.front import PreparedModel, prepare_module
 from trtc.engine.lower import Lowered, lower
 from trtc.evaluate import session
 from trtc.verify.interface import Interface

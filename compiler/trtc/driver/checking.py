@@ -52,7 +52,7 @@ def check(
             close = nearby(spec.model)
             note = f"the model: {spec.model.name} does not exist yet" + (f" (there is {close.name})" if close else "")
             return CheckOutcome(tuple(warnings), tuple(checked), (note,))
-        from trtc.driver.compile import cover, optimize, prepare
+        from trtc.driver.front import cover, optimize, prepare
 
         prepared = prepare(spec, covered=False)
         checked.append("the model")

@@ -40,7 +40,7 @@ def dump(
     """
     from trtc import dump as room
     from trtc import ir
-    from trtc.driver.compile import run_pipeline
+    from trtc.driver.front import run_pipeline
     from trtc.ir.infer import infer_all
     from trtc.ir.interface import Declared, apply_inputs, fix_dims
 

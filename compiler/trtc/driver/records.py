@@ -12,7 +12,7 @@ from trtc.diagnostics import Remark, RemarkKind
 from trtc.engine.job import BuildResult
 
 if TYPE_CHECKING:
-    from trtc.driver.compile import Prepared
+    from trtc.driver.front import Prepared
     from trtc.pipeline.runner import Outcome
     from trtc.verify.rungs import RungReport
 

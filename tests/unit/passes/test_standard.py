@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pass_harness import assert_same, listing, load, model, run
 
 from trtc import ir, lang
-from trtc.driver.compile import run_pipeline
+from trtc.driver.front import run_pipeline
 from trtc.driver.library import vocabulary
 from trtc.evaluate import Evaluator
 from trtc.ir import Module
