@@ -108,7 +108,11 @@ def test_operators_after_opset_23() -> None:
         except DiagnosticError as error:
             refused += [diagnostic.code for diagnostic in error.diagnostics]
             continue
-        got = run(restated, feeds)
+        if older.version(ort.__version__) < (1, 28) and any(n.op_type == "Attention" for n in restated.graph.node):
+            # Masks of several kinds, and such that hide every key, came to its kernel only then.
+            got = [np.asarray(value) for value in ReferenceEvaluator(restated).run(None, feeds)]
+        else:
+            got = run(restated, feeds)
         try:
             _close(got, [np.asarray(value) for value in wanted])
             right += 1
