@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
-from trtc.emit.facts import Facts, attr, axis_of, given, input_at, refuse, subgraphs, used
+from trtc.emit.facts import Facts, attr, axis_of, given, input_at, refuse, used
 from trtc.emit.nodes import emit_nodes
 from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
+from trtc.ir.nesting import subgraphs
 
 _MOST = 2**31 - 1
 

@@ -79,11 +79,6 @@ def used(node: oir.Node, index: int) -> bool:
     return value.is_graph_output() or bool(value.uses())
 
 
-def subgraphs(node: oir.Node) -> list[oir.Graph]:
-    """The graphs among a node's attributes: branches, bodies."""
-    return [a.as_graph() for a in node.attributes.values() if a.type == oir.AttributeType.GRAPH]
-
-
 def axis_of(axis: int, rank: int) -> int:
     """A non-negative axis."""
     if not -rank <= axis < max(rank, 1):

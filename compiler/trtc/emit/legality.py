@@ -12,9 +12,10 @@ from typing import Any
 import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, plural
-from trtc.emit.facts import Facts, Refusal, refuse, subgraphs
+from trtc.emit.facts import Facts, Refusal, refuse
 from trtc.emit.registry import Operator, table
 from trtc.ir.module import Module
+from trtc.ir.nesting import subgraphs
 from trtc.targets import Target
 
 #: TensorRT's `Dims` has room for this many.

@@ -101,38 +101,28 @@ def spread(elements: tuple[T, ...], old: Shape, new: Shape) -> tuple[T, ...] | N
 
 def elementwise(op: Callable[..., Dim | None], facts: Sequence[Fact], shape: Shape | None) -> tuple[Dim, ...] | None:
     """`op` over the elements of integer facts, broadcast; None when one result is not known."""
-    if not small(shape) or shape is None:
-        return None
-    columns: list[tuple[Dim, ...]] = []
-    for fact in facts:
-        if fact.value is None or fact.shape is None:
-            return None
-        column = spread(fact.value, fact.shape, shape)
-        if column is None:
-            return None
-        columns.append(column)
-    out: list[Dim] = []
-    for row in zip(*columns, strict=True):
-        made = op(*row)
-        if made is None:
-            return None
-        out.append(made)
-    return tuple(out)
+    return _over(op, [(fact.value, fact.shape) for fact in facts], shape)
 
 
 def realwise(op: Callable[..., Ratio | None], facts: Sequence[Fact], shape: Shape | None) -> tuple[Ratio, ...] | None:
     """`op` over the elements of float facts, broadcast; None when one result is not known exactly."""
+    return _over(op, [(fact.real, fact.shape) for fact in facts], shape)
+
+
+def _over(
+    op: Callable[..., T | None], operands: Sequence[tuple[tuple[T, ...] | None, Shape | None]], shape: Shape | None
+) -> tuple[T, ...] | None:
     if not small(shape) or shape is None:
         return None
-    columns: list[tuple[Ratio, ...]] = []
-    for fact in facts:
-        if fact.real is None or fact.shape is None:
+    columns: list[tuple[T, ...]] = []
+    for elements, own in operands:
+        if elements is None or own is None:
             return None
-        column = spread(fact.real, fact.shape, shape)
+        column = spread(elements, own, shape)
         if column is None:
             return None
         columns.append(column)
-    out: list[Ratio] = []
+    out: list[T] = []
     for row in zip(*columns, strict=True):
         made = op(*row)
         if made is None:
