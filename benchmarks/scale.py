@@ -92,21 +92,26 @@ def stages(nodes: int, folder: Path) -> dict[str, float]:
     return found
 
 
-def best(nodes: int, runs: int, folder: Path) -> dict[str, float]:
-    """The least seconds of every stage over some runs: what other processes add is not the stage's."""
-    found = [stages(nodes, folder) for _ in range(runs)]
-    return {name: min(run[name] for run in found) for name in found[0]}
+def best(sizes: tuple[int, ...], runs: int, folder: Path) -> list[dict[str, float]]:
+    """The least seconds of every stage over some runs, by size: what other processes add is not the stage's.
+
+    The sizes take turns, so that a slow minute of the machine is not one size's alone.
+    """
+    found = [[stages(nodes, folder) for nodes in sizes] for _ in range(runs)]
+    return [
+        {name: min(stage[name] for stage in of_size) for name in of_size[0]} for of_size in zip(*found, strict=True)
+    ]
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1000)
     options.add_argument("--large", type=int, default=10_000)
-    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--runs", type=int, default=5)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         stages(80, Path(name))  # imports
-        small, large = (best(nodes, given.runs, Path(name)) for nodes in (given.small, given.large))
+        small, large = best((given.small, given.large), given.runs, Path(name))
     print(f"{'stage':<18} {given.small:>8,} {given.large:>8,}   ratio")
     for stage in small:
         print(f"{stage:<18} {small[stage]:>8.4f} {large[stage]:>8.3f} {large[stage] / small[stage]:>7.1f}")

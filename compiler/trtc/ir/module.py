@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir as oir
 
+from trtc.ir.nesting import walk
+
 if TYPE_CHECKING:
     from trtc.ir.dims import Dim
     from trtc.ir.infer.fact import Fact
@@ -86,7 +88,7 @@ class Module:
 
     def nodes(self) -> Iterator[oir.Node]:
         """Every node of the graph and of its subgraphs, not of functions, in order."""
-        return iter(oir.traversal.RecursiveGraphIterator(self.model.graph))
+        return walk(self.model.graph)
 
     def graphs(self) -> Iterator[oir.Graph]:
         """The main graph and every subgraph, outer before inner."""

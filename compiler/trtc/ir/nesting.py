@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import onnx_ir as oir
 
+_HOLDING = (oir.AttributeType.GRAPH, oir.AttributeType.GRAPHS)
+
 
 def graphs_of(attribute: oir.Attr) -> Iterator[oir.Graph]:
     """The graphs that an attribute holds: one, several, or (as for most) none."""
@@ -21,6 +23,16 @@ def subgraphs(node: oir.Node) -> Iterator[oir.Graph]:
     """The graphs in the attributes of a node, not those inside them."""
     for attribute in node.attributes.values():
         yield from graphs_of(attribute)
+
+
+def walk(graph: oir.Graph) -> Iterator[oir.Node]:
+    """Every node of a graph, each followed by those of the graphs inside it; the graph may be edited meanwhile."""
+    for node in graph:
+        yield node
+        for attribute in node.attributes.values():
+            if attribute.type in _HOLDING:
+                for inner in graphs_of(attribute):
+                    yield from walk(inner)
 
 
 def taken(node: oir.Node) -> Iterator[oir.Value]:

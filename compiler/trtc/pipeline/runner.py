@@ -114,7 +114,7 @@ def _run(
     changed: set[str] = set()
     for step in steps:
         if isinstance(step, PassCall):
-            record = _call(module, step, passes, context)
+            record = _call(module, step, passes, context, _count(module, outcome))
             outcome.records.append(record)
             if record.changed:
                 changed.add(record.name)
@@ -126,21 +126,27 @@ def _run(
             _expect(module, step, outcome)
         else:
             assert isinstance(step, Checkpoint)
-            count = sum(1 for _ in module.nodes())
+            count = _count(module, outcome)
             record = StepRecord(f"checkpoint {step.name}", False, {}, count, count, 0.0, ())
             for instrument in instruments:
                 instrument.after(module, record)
     return changed
 
 
-def _call(module: Module, step: PassCall, passes: Mapping[str, type[Pass]], context: Context) -> StepRecord:
+def _count(module: Module, outcome: Outcome) -> int:
+    """How many nodes there are: as many as the last pass left."""
+    return outcome.records[-1].nodes_after if outcome.records else sum(1 for _ in module.nodes())
+
+
+def _call(
+    module: Module, step: PassCall, passes: Mapping[str, type[Pass]], context: Context, before: int
+) -> StepRecord:
     made = passes[step.name](**step.options)
     context.source, context.span, context.remarks = step.name, step.span, []
-    before = sum(1 for _ in module.nodes())
     begin = time.perf_counter()
     result = made.run(module, context)
     seconds = time.perf_counter() - begin
-    after = sum(1 for _ in module.nodes())
+    after = sum(1 for _ in module.nodes()) if result.changed else before
     return StepRecord(step.name, result.changed, result.counts, before, after, seconds, tuple(context.remarks))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import onnx_ir as oir
 
+from trtc import collector
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.ir.infer import choices
 from trtc.ir.infer.fact import UNKNOWN, Fact
@@ -95,6 +96,11 @@ def infer_graph(host: Host, graph: oir.Graph, given: Sequence[Fact]) -> list[Fac
 
 def infer_all(host: Host) -> None:
     """Finds the facts of every value of the graph, forward. Raises all the T06xx that it meets, up to `MAX_ERRORS`."""
+    with collector.paused():
+        _infer_all(host)
+
+
+def _infer_all(host: Host) -> None:
     facts = host.facts
     for value, found in input_facts(host).items():
         facts.setdefault(value, found)
