@@ -42,7 +42,7 @@ class Serializer:
         self._graph(proto.graph, model.graph)
         functions = sorted(model.functions.values(), key=lambda f: (f.domain, f.name, f.overload))
         for function in functions:
-            self._function(proto.functions.add(), function)
+            proto.functions.append(self.function(function))
         return proto
 
     def _graph(self, proto: onnx.GraphProto, graph: oir.Graph) -> None:
@@ -63,7 +63,8 @@ class Serializer:
             self._value(proto.output.add(), value)
         _properties(proto.metadata_props, graph.metadata_props)
 
-    def _function(self, proto: onnx.FunctionProto, function: oir.Function) -> None:
+    def function(self, function: oir.Function) -> onnx.FunctionProto:
+        proto = onnx.FunctionProto()
         proto.domain, proto.name = function.domain, function.name
         if function.overload:
             proto.overload = function.overload
@@ -80,6 +81,7 @@ class Serializer:
         for node in function:
             self._node(proto.node.add(), node)
         _properties(proto.metadata_props, function.metadata_props)
+        return proto
 
     def _node(self, proto: onnx.NodeProto, node: oir.Node) -> None:
         proto.op_type = node.op_type

@@ -39,6 +39,8 @@ class Context:
     span: Span | None = None
     """Where the spec calls it."""
     remarks: list[Remark] = field(default_factory=list[Remark])
+    plugins: bool | None = None
+    """Whether the target has plugins; None where the target is not known."""
 
     def applied(self, message: str, node: oir.Node | None = None) -> None:
         """Say what was done at a node."""
