@@ -9,15 +9,13 @@ from typing import Any
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.ir.operators import OPERATORS
+from trtc.lang import library_rules
+from trtc.lang.rules import Rule
 from trtc.lang.vocabulary import BuilderField, Option, PassSignature, TargetSignature, Vocabulary
 from trtc.pipeline import Registry, options_of
 from trtc.targets import BUILDER_FIELDS, TARGETS
 
 GROUP = "trtc.specs"
-
-
-#: Libraries of rewrite rules that the language speaks of; they come with the rewrite engine.
-_LATER = ("activation", "attention", "conv", "norm", "shape")
 
 
 @functools.cache
@@ -66,7 +64,7 @@ def vocabulary() -> Vocabulary:
         for info in TARGETS.values()
     }
     builder: dict[str, BuilderField] = {}
-    later: set[str] = {"emit.report", "emit.lock", "emit.triton", *(f"use.std.{name}" for name in _LATER)}
+    later: set[str] = {"emit.report", "emit.lock", "emit.triton"}
     for field in BUILDER_FIELDS.values():
         if field.built:
             kind: Any = "ident" if field.type == "choice" else field.type
@@ -83,6 +81,15 @@ def vocabulary() -> Vocabulary:
         libraries=libraries(),
         not_built=frozenset(later),
     )
+
+
+def rules_of(name: str) -> tuple[Rule, ...]:
+    """The rules of an installed library such as `std.norm`, in the order of its file.
+
+    Raises:
+        DiagnosticError: T01xx, T02xx, T03xx when it is wrong; T0219 when there is none of that name.
+    """
+    return library_rules(name, vocabulary())
 
 
 def _option(info: Any) -> Option:

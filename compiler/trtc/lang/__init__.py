@@ -2,9 +2,10 @@
 
 from trtc.lang.arguments import parse_dim_argument
 from trtc.lang.check_interface import DTYPES
-from trtc.lang.checker import check_text, for_model, load, loads, read_text
+from trtc.lang.checker import check_text, for_model, library_rules, load, loads, read_text
 from trtc.lang.parser import parse
 from trtc.lang.spec import (
+    Apply,
     Arithmetic,
     Checkpoint,
     Condition,
@@ -14,6 +15,7 @@ from trtc.lang.spec import (
     PassCall,
     Profile,
     Random,
+    RuleCount,
     Spec,
     Step,
     Target,
@@ -34,6 +36,7 @@ from trtc.lang.writer import InputDims, write_spec
 
 __all__ = [
     "DTYPES",
+    "Apply",
     "Arithmetic",
     "BuilderField",
     "Checkpoint",
@@ -47,6 +50,7 @@ __all__ = [
     "PassSignature",
     "Profile",
     "Random",
+    "RuleCount",
     "Spec",
     "Step",
     "Target",
@@ -59,6 +63,7 @@ __all__ = [
     "Vocabulary",
     "check_text",
     "for_model",
+    "library_rules",
     "load",
     "loads",
     "parse",

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trtc.diagnostics import Label, Span
-from trtc.lang import spec, syntax
+from trtc.lang import rules, spec, syntax
 from trtc.lang.libraries import Definition, Libraries, Unit
 from trtc.lang.report import Report, did_you_mean
+from trtc.lang.scopes import KINDS, Declared
 from trtc.lang.values import Evaluator, Scope, Value, Wanted
 from trtc.lang.vocabulary import Option, PassSignature, Vocabulary
 
@@ -20,14 +21,16 @@ _MAX_STEPS = 10_000
 class PipelineChecker:
     """Turns the steps of a pipeline into those of a `Spec`."""
 
-    def __init__(self, vocabulary: Vocabulary, libraries: Libraries, report: Report, rules: set[str]) -> None:
+    def __init__(self, vocabulary: Vocabulary, libraries: Libraries, report: Report) -> None:
         self.vocabulary = vocabulary
         self.libraries = libraries
         self.report = report
-        self.rules = rules
+        self.applied: dict[str, rules.Rule] = {}
+        """The rules that the steps so far apply, by name."""
         self._calls: list[tuple[Definition, Span]] = []
         self._circles: set[frozenset[int]] = set()
         self._made = 0
+        self._defining = False
 
     def steps(self, steps: Sequence[syntax.Step], unit: Unit, scope: Scope) -> tuple[spec.Step, ...]:
         made: list[spec.Step] = []
@@ -45,9 +48,7 @@ class PipelineChecker:
             elif isinstance(step, syntax.Checkpoint):
                 made += self._checkpoint(step, scope)
             else:
-                self.report.not_built(
-                    "`apply`", step.span, help="the passes of this version are listed by `trtc passes`"
-                )
+                made.append(self._apply(step, unit))
         return tuple(made)
 
     def standard(self, unit: Unit) -> tuple[spec.Step, ...]:
@@ -56,8 +57,11 @@ class PipelineChecker:
         return self._expand(definition, {}, None) if definition is not None else ()
 
     def define(self, definition: Definition) -> None:
-        """Checks a pipeline as if it were called with its defaults."""
+        """Checks a pipeline as if it were called with its defaults, after whatever a caller applies before it."""
+        self._defining = True
         self._expand(definition, {}, None)
+        self._defining = False
+        self.applied.clear()
 
     # ---- steps
 
@@ -128,6 +132,55 @@ class PipelineChecker:
         for expression in self._named(step.arguments, "fixpoint", ["limit"]).values():
             limit = Evaluator(self.report, scope).take(expression, wanted) or DEFAULT_LIMIT
         return spec.Fixpoint(limit, self.steps(step.steps, unit, scope), step.span)
+
+    # ---- rules
+
+    def _apply(self, step: syntax.Apply, unit: Unit) -> spec.Apply:
+        found: dict[rules.Rule, None] = {}
+        for argument in step.arguments:
+            if argument.name is not None or not isinstance(argument.value, syntax.Reference):
+                help = "write `apply(std.norm, fuse_gelu)`"
+                self.report.error("T0302", "`apply` takes names of rules and libraries", argument.span, help=help)
+            else:
+                found.update(dict.fromkeys(self._rules(argument.value, unit)))
+        if not step.arguments:
+            help = "write `apply(std.norm, fuse_gelu)`"
+            self.report.error("T0302", "`apply` without a rule", step.span, help=help)
+        self.applied.update((rule.name.text, rule) for rule in found)
+        return spec.Apply(tuple(found), step.span)
+
+    def _rules(self, name: syntax.Reference, unit: Unit) -> tuple[rules.Rule, ...]:
+        """The rules that a name in `apply` stands for."""
+        text = name.text
+        declared = unit.rules.visible.get(text) or self.libraries.qualified(text, unit)
+        if isinstance(declared, (rules.Rewrite, rules.Horizontal)):
+            return (declared,)
+        library = self.libraries.library(text, unit)
+        if library is not None:
+            return library.rules.rules()
+        if declared is not None:
+            what = KINDS[type(declared)]
+            labels = (Label(declared.name.span, f"it is a {what}"),)
+            help = "`apply` takes a `rewrite` or a `horizontal`, or all those of a library"
+            self.report.error("T0304", f"`{text}` is no rule", name.span, labels=labels, help=help)
+        elif text in unit.rules.ambiguous:
+            self._ambiguous(name, unit.rules.ambiguous[text])
+        elif text in self.libraries.vocabulary.libraries and not self.libraries.broken(text):
+            help = f"write `use {text}` at the top of the file"
+            self.report.error("T0302", f"the library `{text}` is not used", name.span, help=help)
+        elif text in self.vocabulary.passes or text in unit.visible:
+            what = "pass" if text in self.vocabulary.passes else "pipeline"
+            self.report.error("T0304", f"`{text}` is a {what}", name.span, help=f"call it without `apply`: `{text}()`")
+        elif not self.libraries.broken(text):
+            known = [r for r, d in unit.rules.visible.items() if isinstance(d, (rules.Rewrite, rules.Horizontal))]
+            help = did_you_mean(text, [*known, *self.vocabulary.libraries], "rules and libraries")
+            self.report.error("T0302", f"unknown rule or library `{text}`", name.span, help=help)
+        return ()
+
+    def _ambiguous(self, name: syntax.Reference, declared: Sequence[Declared]) -> None:
+        labels = tuple(Label(d.name.span, "it is defined here") for d in declared)
+        help = "write it with its library, such as `std.norm.NAME`"
+        self.report.error("T0303", f"`{name.text}` may mean several things", name.span, labels=labels, help=help)
 
     def _checkpoint(self, step: syntax.Checkpoint, scope: Scope) -> tuple[spec.Step, ...]:
         if len(step.arguments) != 1 or step.arguments[0].name is not None:
@@ -208,8 +261,8 @@ class PipelineChecker:
     def _expect(self, step: syntax.Expect, unit: Unit, scope: Scope) -> spec.Expect:
         conditions: list[spec.Condition] = []
         for condition in step.conditions:
-            left = self._term(condition.left, scope)
-            right = self._term(condition.right, scope)
+            left = self._term(condition.left, unit, scope)
+            right = self._term(condition.right, unit, scope)
             if left is not None and right is not None:
                 text = " ".join(condition.span.text.split())
                 conditions.append(spec.Condition(left, condition.operator, right, text, condition.span))
@@ -219,19 +272,18 @@ class PipelineChecker:
             )
         return spec.Expect(tuple(conditions), step.span)
 
-    def _term(self, expression: syntax.Expression, scope: Scope) -> spec.Term | None:
+    def _term(self, expression: syntax.Expression, unit: Unit, scope: Scope) -> spec.Term | None:
         if isinstance(expression, syntax.Call):
             return self._count(expression)
         if isinstance(expression, syntax.Binary) and expression.operator != "/":
-            left, right = self._term(expression.left, scope), self._term(expression.right, scope)
+            left, right = self._term(expression.left, unit, scope), self._term(expression.right, unit, scope)
             if left is None or right is None:
                 return None
             term = spec.Arithmetic(expression.operator, left, right)
             constant = isinstance(left, int) and isinstance(right, int)
             return spec.evaluate(term, lambda _: 0) if constant else term
         if isinstance(expression, syntax.Reference) and expression.text not in scope.params:
-            self._unknown_term(expression, scope)
-            return None
+            return self._rule_count(expression, unit, scope)
         return Evaluator(self.report, scope).take(expression, Wanted("what is compared", "int"))
 
     def _count(self, call: syntax.Call) -> spec.Count | None:
@@ -261,13 +313,30 @@ class PipelineChecker:
             return None
         return spec.Count(op_type, domain)
 
-    def _unknown_term(self, name: syntax.Reference, scope: Scope) -> None:
-        if name.text in self.rules or name.text in scope.broken:
-            return  # its declaration was refused already
-        if name.text in self.vocabulary.operators:
-            help = f"to count nodes write `count({name.text})`"
-        elif name.text in self.vocabulary.passes:
+    def _rule_count(self, name: syntax.Reference, unit: Unit, scope: Scope) -> spec.RuleCount | None:
+        """A rule, as the number of times it was applied."""
+        text = name.text
+        rule = self.applied.get(text)
+        declared = unit.rules.visible.get(text) or self.libraries.qualified(text, unit)
+        if rule is None and isinstance(declared, (rules.Rewrite, rules.Horizontal)):
+            rule = declared
+            if self.applied.get(rule.name.text) is not rule and not self._defining:
+                help = f"write `apply({text})` above it, or expect what is left: `count(Erf) == 0`"
+                self.report.error("T0325", f"no `apply` before this applies `{text}`", name.span, help=help)
+                return None
+        if rule is not None:
+            return spec.RuleCount(rule.name.text)
+        if text in scope.broken:
+            return None
+        if declared is not None:
+            what = KINDS[type(declared)]
+            self.report.error("T0304", f"`{text}` is a {what}, no rule: it cannot be counted", name.span)
+            return None
+        if text in self.vocabulary.operators:
+            help = f"to count nodes write `count({text})`"
+        elif text in self.vocabulary.passes:
             help = "a pass cannot be counted: expect what it leaves, such as `count(Conv) == 0`"
         else:
-            help = did_you_mean(name.text, scope.params, "parameters")
-        self.report.error("T0207", f"unknown name `{name.text}`", name.span, help=help)
+            help = did_you_mean(text, [*scope.params, *self.applied], "parameters and applied rules")
+        self.report.error("T0207", f"unknown name `{text}`", name.span, help=help)
+        return None

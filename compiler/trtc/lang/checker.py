@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Severity, Source, Span
-from trtc.lang import spec, syntax
+from trtc.lang import rules, spec, syntax
 from trtc.lang.arguments import override, parse_dim_argument
 from trtc.lang.check_blocks import BlockChecker
 from trtc.lang.check_interface import InterfaceChecker
 from trtc.lang.check_pipeline import PipelineChecker
-from trtc.lang.libraries import Libraries, Unit, refuse_rule
+from trtc.lang.libraries import Libraries, Unit
 from trtc.lang.parser import parse
 from trtc.lang.report import Report, did_you_mean
 from trtc.lang.vocabulary import Vocabulary
@@ -82,13 +82,27 @@ def for_model(path: Path, vocabulary: Vocabulary, dims: Sequence[str] = (), **se
     """
     found = [parse_dim_argument(argument) for argument in dims]
     source = Source(str(path), "")
-    checker = _Checker(source, path, syntax.File(1, (), source.span(0, 0)), vocabulary, _read_used)
+    checker = _Checker(source, path, syntax.File(1, (), source.span(0, 0), rules.Environment()), vocabulary, _read_used)
     if "pipeline" not in settings:
         settings["pipeline"] = checker.standard()
     if checker.report.failed:
         raise DiagnosticError.of(checker.report.sorted())
     by_name = {name: (low, opt, high) for name, low, opt, high in found}
     return spec.Spec.for_model(path, dims=by_name, **settings)
+
+
+def library_rules(name: str, vocabulary: Vocabulary) -> tuple[rules.Rule, ...]:
+    """The rules of a library, in the order of its file.
+
+    Raises:
+        DiagnosticError: T01xx, T02xx, T03xx when it is wrong; T0219 when there is none of that name.
+    """
+    report = Report(name)
+    span = Source("use", name).span(0, len(name))
+    unit = Libraries(vocabulary, report, _read_used).by_name(name, span)
+    if unit is None or report.failed:
+        raise DiagnosticError.of(report.sorted())
+    return unit.rules.rules()
 
 
 def read_text(path: Path) -> str:
@@ -132,8 +146,7 @@ class _Checker:
         self.libraries = Libraries(vocabulary, self.report, read)
         self.scope = self.unit.scope
         self.interface = InterfaceChecker(self.report, self.scope)
-        rules = {r.name.text for r in self._all(syntax.Rule) if r.name is not None}
-        self.pipelines = PipelineChecker(vocabulary, self.libraries, self.report, rules)
+        self.pipelines = PipelineChecker(vocabulary, self.libraries, self.report)
         self.blocks = BlockChecker(vocabulary, self.report, self.interface.evaluator, self.path.parent)
 
     def _all(self, kind: type[_Node]) -> list[_Node]:
@@ -150,9 +163,10 @@ class _Checker:
         self, overrides: Mapping[str, str], dims: Sequence[tuple[str, int, int, int]]
     ) -> tuple[spec.Spec | None, tuple[Diagnostic, ...]]:
         self.libraries.start(self.unit)
-        for rule in self._all(syntax.Rule):
-            refuse_rule(rule, self.report)
+        for precision in self._all(syntax.Precision):
+            self.report.not_built("`precision`", _head(precision, "precision"))
         params = self._params(overrides)
+        self.libraries.finish(self.unit)
         for dim in self._all(syntax.Dim):
             self.interface.dim(dim, params)
         self.interface.override(dims)
@@ -177,6 +191,9 @@ class _Checker:
             pipeline=pipeline,
             verify=self.blocks.verify(verify) if verify is not None else spec.Verify(),
             emit=self.blocks.emit(emit, model) if emit is not None else {},
+            rules=self.unit.rules.rules(),
+            plugins=tuple(d for d in self.unit.rules.visible.values() if isinstance(d, rules.Plugin)),
+            externs=tuple(d for d in self.unit.rules.visible.values() if isinstance(d, rules.Extern)),
             source=self.source,
             files=(self.path, *self.libraries.files),
         )

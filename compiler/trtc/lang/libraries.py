@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtc.diagnostics import DiagnosticError, Label, Source, Span
-from trtc.lang import syntax
+from trtc.lang import rules, syntax
 from trtc.lang.parser import parse
 from trtc.lang.report import Report, did_you_mean
+from trtc.lang.scopes import Declared, RuleScope, put
+from trtc.lang.substitution import substituted
 from trtc.lang.values import Evaluator, Scope
 from trtc.lang.vocabulary import Vocabulary
+from trtc.lang.walk import applications
 
 #: What a file that is used by another may hold.
-_OF_LIBRARIES = (syntax.Use, syntax.Param, syntax.Pipeline, syntax.Rule)
+_OF_LIBRARIES = (
+    syntax.Use,
+    syntax.Param,
+    syntax.Pipeline,
+    rules.Pattern,
+    rules.Rewrite,
+    rules.Horizontal,
+    rules.Plugin,
+    rules.Extern,
+)
+_PIPELINE = re.compile(r"^\s*pipeline\s+(\w+)", re.MULTILINE)
 
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """One file: its tree, its parameters, the pipelines that it defines and those that it may call."""
+    """One file: its tree, its parameters, the pipelines and rules that it defines and those that it may name."""
 
     key: str
     path: Path | None
@@ -28,6 +43,8 @@ class Unit:
     scope: Scope = field(default_factory=Scope)
     pipelines: dict[str, Definition] = field(default_factory=dict[str, "Definition"])
     visible: dict[str, Definition] = field(default_factory=dict[str, "Definition"])
+    rules: RuleScope = field(default_factory=RuleScope)
+    used: list[Unit] = field(default_factory=list["Unit"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,24 +73,62 @@ class Libraries:
     def enter(self, unit: Unit) -> None:
         """Resolves the `use` declarations of a file and collects its pipelines."""
         self._define(unit)
+        unit.rules.define(unit.file, self.report)
         for declaration in unit.file.declarations:
             if isinstance(declaration, syntax.Use):
                 used = self._use(declaration, unit)
-                if used is not None:
+                if used is not None and used not in unit.used:
+                    unit.used.append(used)
                     self._import(unit, used, declaration)
+                    unit.rules.use(used.rules, declaration.span, self.report)
+
+    def finish(self, unit: Unit) -> None:
+        """Says what the names in a file's rules mean, once its parameters have their values."""
+        scope, environment = unit.rules, unit.file.environment
+        scope.replace(substituted(scope.own, unit.scope))
+        scope.fill(environment, {name: value.plain() for name, value in unit.scope.params.items()})
+        for declared in scope.own.values():
+            for call in applications(declared):
+                found = self.qualified(call.callee, unit) if "." in call.callee else None
+                if found is not None:
+                    put(environment, call.callee, found)
+
+    def qualified(self, name: str, unit: Unit) -> Declared | None:
+        """What `std.norm.layer_norm` names: a declaration of a library that is used, or of the standard one."""
+        library, _, last = name.rpartition(".")
+        found = self.library(library, unit)
+        return found.rules.own.get(last) if found is not None else None
+
+    def library(self, name: str, unit: Unit) -> Unit | None:
+        """A library that a file may name: one that it uses, or one of the standard library. Reports nothing."""
+        if name.startswith("std."):
+            return self._library(name, None)
+        return next((used for used in unit.used if used.key == name), None)
 
     def standard(self, name: str) -> Definition | None:
         """A pipeline of the standard library, which needs no `use`."""
-        for key in self.vocabulary.libraries:
-            if key.startswith("std."):
-                unit = self._library(key, None)
-                if unit is not None and name in unit.pipelines:
-                    return unit.pipelines[name]
+        for key in self._standard_with(name):
+            unit = self._library(key, None)
+            if unit is not None and name in unit.pipelines:
+                return unit.pipelines[name]
         return None
 
     def standard_names(self) -> list[str]:
-        units = (self._library(key, None) for key in self.vocabulary.libraries if key.startswith("std."))
-        return [name for unit in units if unit is not None for name in unit.pipelines]
+        texts = (text for key, (_, text) in self.vocabulary.libraries.items() if key.startswith("std."))
+        return [name for text in texts for name in _PIPELINE.findall(text)]
+
+    def _standard_with(self, name: str) -> list[str]:
+        # Libraries that do not have the pipeline are not parsed: a library of rules takes its time.
+        libraries = self.vocabulary.libraries.items()
+        return [key for key, (_, text) in libraries if key.startswith("std.") and name in _PIPELINE.findall(text)]
+
+    def by_name(self, name: str, span: Span) -> Unit | None:
+        """A library, used or not; T0219 is reported at `span` where there is none."""
+        return self._library(name, span)
+
+    def broken(self, name: str) -> bool:
+        """Whether a library was looked for and has errors, which are reported already."""
+        return name in self._units and self._units[name] is None
 
     def _define(self, unit: Unit) -> None:
         for declaration in unit.file.declarations:
@@ -172,7 +227,7 @@ class Libraries:
 
     def _load(self, key: str, path: Path | None, source: Source, span: Span | None) -> Unit | None:
         try:
-            file = parse(source)
+            file = parse(source) if path is not None else _parse_library(source.path, source.text, key)
         except DiagnosticError as error:
             for diagnostic in error.diagnostics:
                 self.report.add(diagnostic)
@@ -182,6 +237,7 @@ class Libraries:
         self.enter(unit)
         self._open.pop()
         self._check(unit)
+        self.finish(unit)
         return unit
 
     def _check(self, unit: Unit) -> None:
@@ -196,8 +252,6 @@ class Libraries:
                     unit.scope.params[name.text] = value
                 else:
                     unit.scope.broken.add(name.text)
-            elif isinstance(declaration, syntax.Rule):
-                refuse_rule(declaration, self.report)
             elif not isinstance(declaration, _OF_LIBRARIES) or (
                 isinstance(declaration, syntax.Pipeline) and declaration.name is None
             ):
@@ -212,12 +266,7 @@ class Libraries:
                 )
 
 
-def refuse_rule(rule: syntax.Rule, report: Report) -> None:
-    """Rules are parsed and not built yet: each is refused by name."""
-    start = rule.span.start
-    keyword = rule.span.source.span(start, start + len(rule.keyword))
-    report.not_built(
-        f"`{rule.keyword}`",
-        rule.name.span if rule.name is not None else keyword,
-        help="leave it out; what it should do, a pass of your own can do in Python (docs/writing_a_pass.md)",
-    )
+@functools.lru_cache(maxsize=64)
+def _parse_library(path: str, text: str, name: str) -> syntax.File:
+    """Libraries do not change while a process runs."""
+    return parse(Source(path, text), name)

@@ -32,8 +32,8 @@ def _lark() -> Any:
     )
 
 
-def parse(source: Source) -> syntax.File:
-    """The tree of a file.
+def parse(source: Source, library: str = "") -> syntax.File:
+    """The tree of a file. `library` is the name of the library that it is, "" for a user's file.
 
     Raises:
         DiagnosticError: T01xx, one per syntax error found, in order of place.
@@ -41,7 +41,7 @@ def parse(source: Source) -> syntax.File:
     errors = _header_errors(source) or _depth_errors(source)
     if not errors:
         tree, errors = _parse_all(source)
-        builder = TreeBuilder(source)
+        builder = TreeBuilder(source, library)
         if tree is not None:
             file = builder.file(tree)
             if not builder.errors:

@@ -18,7 +18,7 @@ from trtc.lang.syntax import AnyDims, Argument, Expression, Name
 
 @dataclass(frozen=True, slots=True)
 class Literal_:
-    """`2`, `2.0`, `"none"`, `true`: matches exactly after the cast to the tensor's dtype."""
+    """`2`, `-2.0`, `inf`, `"none"`, `true`: matches exactly after the cast to the tensor's dtype."""
 
     value: bool | int | float | str
     span: Span
@@ -176,9 +176,12 @@ class Equation:
 # ---- declarations
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """What the names in the rules of one file mean. Filled by the checker; compared by identity only."""
+    """What the names in the rules of one file mean. Filled by the checker; compared by identity only.
+
+    Patterns and plugins by the name that the file calls them (`layer_norm`, `std.norm.layer_norm`).
+    """
 
     patterns: dict[str, Pattern] = field(default_factory=dict["str", "Pattern"])
     plugins: dict[str, Plugin] = field(default_factory=dict["str", "Plugin"])
@@ -245,9 +248,9 @@ class Rewrite:
 class Horizontal:
     """Siblings over one input merged into one wider operation.
 
-    over: the shared input. member: the pattern of a sibling, whose only target is the result. same: captures that
-    must be equal in all members. In `merge`, `concat(w, axis = 0)` is the w of every member in order. axis and sizes:
-    where each member's result lies in the merged one.
+    over: the shared input. equations and member: the pattern of a sibling; `member` is the last equation, whose only
+    target is the result. same: captures that must be equal in all members. In `merge`, `concat(w, axis = 0)` is the w
+    of every member in order. axis and sizes: where each member's result lies in the merged one.
     """
 
     name: Name
@@ -299,12 +302,16 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extern:
-    """`extern constraint fits(x) from "mine:fits"`. Loaded only with `--allow-code`."""
+    """`extern constraint fits(x) from "mine:fits"`. Loaded only with `--allow-code`.
 
-    kind: Literal["constraint", "pass", "plugin"]
+    sampler: the function ("module:name") that makes values for which the constraint holds, where one is named.
+    """
+
+    kind: Literal["constraint", "pass"]
     name: Name
     parameters: tuple[Parameter, ...]
     place: str
+    sampler: str | None
     doc: str | None
     span: Span
 

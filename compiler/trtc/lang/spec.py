@@ -10,6 +10,7 @@ from types import EllipsisType
 from typing import Any, TypeAlias
 
 from trtc.diagnostics import Source, Span
+from trtc.lang.rules import Extern, Plugin, Rule
 
 DimSpec: TypeAlias = "int | str | EllipsisType | None"
 """A dimension of a tensor: fixed, the name of a declared dim, any (`_`), or `...` for any number of them."""
@@ -80,6 +81,14 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Apply:
+    """`apply(std.norm, fuse_gelu)`: the rules in the order of naming, those of a library in the order of its file."""
+
+    rules: tuple[Rule, ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """`count(Conv)`: the number of nodes of an operator. `domain` is "" for ONNX's own."""
 
@@ -94,7 +103,14 @@ class Arithmetic:
     right: Term
 
 
-Term: TypeAlias = int | Count | Arithmetic
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """`fuse_gelu`: how often the rules of this name were applied so far."""
+
+    name: str
+
+
+Term: TypeAlias = int | Count | RuleCount | Arithmetic
 
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
@@ -117,15 +133,15 @@ class Condition:
     text: str
     span: Span | None = None
 
-    def holds(self, count: Callable[[Count], int]) -> bool:
+    def holds(self, count: Callable[[Count | RuleCount], int]) -> bool:
         return _COMPARE[self.comparison](evaluate(self.left, count), evaluate(self.right, count))
 
 
-def evaluate(term: Term, count: Callable[[Count], int]) -> int:
-    """The value of one side of a condition; `count` counts the nodes of an operator in the graph."""
+def evaluate(term: Term, count: Callable[[Count | RuleCount], int]) -> int:
+    """The value of one side of a condition; `count` counts nodes of an operator and applications of a rule."""
     if isinstance(term, int):
         return term
-    if isinstance(term, Count):
+    if isinstance(term, (Count, RuleCount)):
         return count(term)
     return _ARITHMETIC[term.operator](evaluate(term.left, count), evaluate(term.right, count))
 
@@ -136,7 +152,7 @@ class Expect:
     span: Span | None = None
 
 
-Step: TypeAlias = PassCall | Fixpoint | Expect | Checkpoint
+Step: TypeAlias = PassCall | Fixpoint | Apply | Expect | Checkpoint
 
 
 # ---- verification
@@ -177,6 +193,8 @@ class Spec:
 
     path: the file of the spec (absolute), or of the model where there is no spec.
     emit: kind (`engine`, `onnx`, `readback`) -> absolute path.
+    rules: those that the spec's own file declares, applied or not; with its plugins and the Python it names, those
+        of used files included.
     files: every file that was read for it, the spec first.
     """
 
@@ -192,6 +210,9 @@ class Spec:
     pipeline: tuple[Step, ...] = ()
     verify: Verify = field(default_factory=Verify)
     emit: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    rules: tuple[Rule, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
+    externs: tuple[Extern, ...] = ()
     source: Source | None = None
     files: tuple[Path, ...] = ()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trtc.diagnostics import Span
+
+if TYPE_CHECKING:
+    from trtc.lang import rules
 
 # ---- expressions
 
@@ -251,7 +254,7 @@ class Fixpoint:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """`apply(rules)`: parsed, refused by name."""
+    """`apply(rules)`: names of rules and of libraries."""
 
     arguments: tuple[Argument, ...]
     span: Span
@@ -294,24 +297,23 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A declaration that is parsed, but not built yet: pattern, rewrite, horizontal, plugin, precision, extern."""
+class Precision:
+    """`precision { … }`: parsed, and refused by name until it is built."""
 
-    keyword: str
-    name: Name | None
-    doc: str | None
     span: Span
 
 
 Declaration: TypeAlias = (
-    Use | Param | Dim | Model | Input | Output | Profile | Target | Builder | Pipeline | Verify | Emit | Rule
+    "Use | Param | Dim | Model | Input | Output | Profile | Target | Builder | Pipeline | Verify | Emit | Precision"
+    " | rules.Pattern | rules.Rewrite | rules.Horizontal | rules.Plugin | rules.Extern"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A whole file. `version` is the number of the header."""
+    """A whole file. `version` is the number of the header; `environment` that of all its rules."""
 
     version: int
     declarations: tuple[Declaration, ...]
     span: Span
+    environment: rules.Environment

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from lark import Token, Tree
 
 from trtc.diagnostics import Diagnostic, Source, Span
 from trtc.lang import syntax
+from trtc.lang.rule_tree import RuleBuilder
 
 Child: TypeAlias = "Tree[Token] | Token"
 
@@ -19,11 +20,15 @@ _MAX_DIGITS = 40
 
 
 class TreeBuilder:
-    """Makes the nodes of one source. Mistakes inside literals are collected in `errors`."""
+    """Makes the nodes of one source, which is the library of that name or ("") a user's file.
 
-    def __init__(self, source: Source) -> None:
+    Mistakes that the grammar lets through, inside literals for one, are collected in `errors`.
+    """
+
+    def __init__(self, source: Source, library: str = "") -> None:
         self.source = source
         self.errors: list[Diagnostic] = []
+        self._rules = RuleBuilder(self, library)
         self._expressions: dict[str, Callable[[Tree[Token]], syntax.Expression]] = {
             "dotted": self.reference,
             "call": self.call,
@@ -44,6 +49,7 @@ class TreeBuilder:
             "pipeline": self._pipeline,
             "verify": self._verify,
             "emit": self._emit,
+            "precision": self._precision,
         }
 
     # ---- places and tokens
@@ -146,31 +152,33 @@ class TreeBuilder:
         dtype = None
         if children and isinstance(children[0], Token) and children[0].type == "NAME":
             dtype = self.name(children.pop(0))
-        dims = tuple(
+        return syntax.Tensor(dtype, self.dims(children), self.span(child))
+
+    def dims(self, children: Sequence[Child]) -> tuple[syntax.Expression | syntax.AnyDims, ...]:
+        return tuple(
             syntax.AnyDims(self.span(c)) if isinstance(c, Token) and c.type == "ELLIPSIS" else self.expression(c)
             for c in children
         )
-        return syntax.Tensor(dtype, dims, self.span(child))
 
-    def _entry(self, child: Child) -> syntax.Entry:
+    def entry(self, child: Child) -> syntax.Entry:
         name, value = _tree(child).children
         return syntax.Entry(self.name(name), self.expression(value), self.span(child))
 
     def _entries(self, block: Tree[Token]) -> tuple[syntax.Entry, ...]:
-        return tuple(self._entry(c) for c in block.children if _tree(c).data == "entry")
+        return tuple(self.entry(c) for c in block.children if _tree(c).data == "entry")
 
     # ---- declarations
 
     def file(self, tree: Tree[Token]) -> syntax.File:
         version, *items = tree.children
         declarations = tuple(self._item(_tree(item)) for item in items)
-        return syntax.File(int(str(version)), declarations, self.span(tree))
+        return syntax.File(int(str(version)), declarations, self.span(tree), self._rules.environment)
 
     def _item(self, tree: Tree[Token]) -> syntax.Declaration:
         doc = self._doc(tree.children[0]) if len(tree.children) == 2 else None
         declaration = _tree(tree.children[-1])
         make = self._declarations.get(declaration.data)
-        return make(declaration, doc) if make else self._rule(declaration, doc)
+        return make(declaration, doc) if make else self._rules.declaration(declaration, doc)
 
     def _use(self, tree: Tree[Token], _: str | None) -> syntax.Use:
         target = tree.children[0]
@@ -261,12 +269,8 @@ class TreeBuilder:
             conditions.append(syntax.Condition(sides[0], str(operator), sides[1], self.span(condition)))
         return syntax.Expect(tuple(conditions), span)
 
-    def _rule(self, tree: Tree[Token], doc: str | None) -> syntax.Rule:
-        at = 1 if tree.data == "extern" else 0  # `extern pass name`: the kind comes first
-        first = tree.children[at] if len(tree.children) > at else None
-        named = isinstance(first, Token) and first.type == "NAME" and tree.data != "precision"
-        name = self.name(first) if named and first is not None else None
-        return syntax.Rule(str(tree.data), name, doc, self.span(tree))
+    def _precision(self, tree: Tree[Token], _: str | None) -> syntax.Precision:
+        return syntax.Precision(self.span(tree))
 
 
 def _tree(child: Child) -> Tree[Token]:
