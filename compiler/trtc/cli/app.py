@@ -24,6 +24,7 @@ _COMMANDS = {
     "compile": ("trtc.cli.compile", "Compile a .trtspec or an ONNX model to a verified TensorRT engine."),
     "check": ("trtc.cli.check", "Find every mistake in a .trtspec or a model without building."),
     "init": ("trtc.cli.init", "Write a first .trtspec for a model."),
+    "fmt": ("trtc.cli.fmt", "Write specs in the one form; --check only says where they are not."),
     "dump": ("trtc.cli.dump", "Show a graph as text, JSON, ONNX, DOT or SVG."),
     "passes": ("trtc.cli.listing", "List the optimization passes and their options."),
     "ops": ("trtc.cli.listing", "List the ONNX operators that can be emitted."),

@@ -6,6 +6,7 @@ like those it resembles.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,14 +16,17 @@ from lark import Token, Tree
 from trtc.lang.scanner import CLOSER
 
 _BLANKS = " \t\r\f"
-_OPERANDS = frozenset({"NAME", "CAPTURE", "INT", "FLOAT", "SIZE", "STRING", "DTYPE", "CONST", "RECURSIVE"})
-_OPERAND_ENDS = frozenset({")", "]", "}", "?", "..."})
+_TYPES = frozenset({"DTYPE", "CONST", "FIELD_TYPE"})
+_OPERANDS = frozenset({"NAME", "CAPTURE", "INT", "FLOAT", "SIZE", "STRING", "RECURSIVE"}) | _TYPES
+_OPERAND_ENDS = frozenset({")", "]", "[]", "}", "?", "..."})
 #: Keywords that stand inside a statement; every other one begins one where it follows a value.
-_INSIDE = frozenset({"WITH", "MIN", "OPT", "MAX", "IN", "FROM", "DTYPE", "CONST"})
+_INSIDE = frozenset({"WITH", "MIN", "OPT", "MAX", "IN", "FROM"}) | _TYPES
 #: Keywords whose parenthesis is written like that of a call.
 _CALLED = frozenset({"NAME", "FIXPOINT", "APPLY", "EXPECT", "CHECKPOINT"})
+#: Nodes that may begin with a parenthesis right behind the end of another statement.
+_STATEMENTS = frozenset({"assignment", "targets"})
 #: Keywords that statements of their own follow, one level deeper where there are several.
-_SECTIONS = frozenset({"MATCH", "MEANING"})
+_SECTIONS = frozenset({"MATCH", "MEMBER", "MEANING"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "@", "&&", "||", "==", "!=", "<", "<=", ">", ">="})
 
 
@@ -110,15 +114,23 @@ def flat(elements: Sequence[Element]) -> str | None:
     return text
 
 
-def walk(tree: Tree[Token]) -> Iterator[tuple[Tree[Token] | Token, bool]]:
-    """Every node and token in the order of the text, and whether it is the first of its parent. Without recursion:
-    a long sum is a deep tree."""
-    stack: list[tuple[Tree[Token] | Token, bool]] = [(tree, True)]
+def walk(tree: Tree[Token]) -> Iterator[tuple[Tree[Token] | Token, str]]:
+    """Every node and token in the order of the text, and the name of the node that it is the first of, or "".
+
+    Without recursion: a long sum is a deep tree.
+    """
+    stack: list[tuple[Tree[Token] | Token, str]] = [(tree, "")]
     while stack:
-        node, leads = stack.pop()
-        yield node, leads
+        node, begins = stack.pop()
+        yield node, begins
         if isinstance(node, Tree):
-            stack.extend((child, at == 0) for at, child in reversed(list(enumerate(node.children))))
+            children = reversed(list(enumerate(node.children)))
+            stack.extend((child, "" if at else str(node.data)) for at, child in children)
+
+
+def spelling(token: Token) -> str:
+    """The text of a token; `[ ]` is one token, with whatever blanks."""
+    return re.sub(r"\s", "", token) if token.type == "LIST" else str(token)
 
 
 @dataclass(slots=True)
@@ -141,9 +153,9 @@ class Tokens:
 def tokens(text: str, tree: Tree[Token]) -> Tokens:
     """The tokens of `tree`, which was parsed from `text` with every token kept."""
     reader = _Reader(text)
-    header = [reader.leaf(child, False) for child in tree.children if isinstance(child, Token)]
+    header = [reader.leaf(child, "") for child in tree.children if isinstance(child, Token)]
     declarations = [
-        [reader.leaf(node, leads) for node, leads in walk(child) if isinstance(node, Token)]
+        [reader.leaf(node, begins) for node, begins in walk(child) if isinstance(node, Token)]
         for child in tree.children
         if isinstance(child, Tree)
     ]
@@ -158,14 +170,14 @@ class _Reader:
         self.at = 0
         self.previous: Leaf | None = None
 
-    def leaf(self, token: Token, leads: bool) -> Leaf:
+    def leaf(self, token: Token, begins: str) -> Leaf:
         start = token.start_pos or 0
         kind = token.type.removeprefix("_")
-        leaf = Leaf(kind, str(token), call=kind == "CALL")
+        leaf = Leaf(kind, spelling(token), call=kind == "CALL")
         leaf.before, leaf.blank, leaf.broken = self._gap(start)
         self.at = token.end_pos or start
         if self.previous is not None:
-            _relate(self.previous, leaf, leads)
+            _relate(self.previous, leaf, begins)
         self.previous = leaf
         return leaf
 
@@ -196,12 +208,11 @@ class _Reader:
         return comments, blank, len(pieces) > 1
 
 
-def _relate(previous: Leaf, leaf: Leaf, leads: bool) -> None:
+def _relate(previous: Leaf, leaf: Leaf, begins: str) -> None:
     """What `leaf` is behind `previous`."""
     text = leaf.text
     if text == "(" and not leaf.call:
-        # A tuple or a bracketed expression opens a node of its own, a call begins with what is called.
-        leaf.call = not leads and (previous.type in _CALLED or previous.text == "?")
+        leaf.call = begins not in _STATEMENTS and (previous.type in _CALLED or previous.text == "?")
     if text in _OPERATORS:
         leaf.operator = previous.ends_operand
         leaf.sign = not leaf.operator
@@ -220,8 +231,8 @@ def _space(previous: Leaf, leaf: Leaf) -> bool:
             return previous.type not in ("NAME", "CAPTURE", "QUESTION")
         case "(":
             return not leaf.call
-        case "[":
-            return previous.type not in ("NAME", "DTYPE")
+        case "[" | "[]":
+            return previous.type not in ("NAME", "DTYPE", "FIELD_TYPE")
         case _:
             return True
 

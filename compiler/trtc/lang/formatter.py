@@ -14,7 +14,7 @@ from lark import Lark, Token, Tree
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Source
 from trtc.lang.format_layout import layout
-from trtc.lang.format_tokens import tokens, walk
+from trtc.lang.format_tokens import spelling, tokens, walk
 from trtc.lang.parser import parse
 
 
@@ -63,6 +63,6 @@ def format_text(text: str, path: str = "<text>") -> str:
 def _shape(tree: Tree[Token]) -> list[tuple[str, str | int]]:
     """What two trees have in common that differ in places only."""
     return [
-        (node.type, str(node)) if isinstance(node, Token) else (str(node.data), len(node.children))
+        (node.type, spelling(node)) if isinstance(node, Token) else (str(node.data), len(node.children))
         for node, _ in walk(tree)
     ]
