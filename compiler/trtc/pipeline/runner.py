@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from trtc import collector
 from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind, Severity
-from trtc.lang.spec import Arithmetic, Checkpoint, Count, Expect, Fixpoint, PassCall, Term, evaluate
+from trtc.lang.spec import (
+    Apply,
+    Arithmetic,
+    Checkpoint,
+    Count,
+    Expect,
+    Fixpoint,
+    PassCall,
+    RuleCount,
+    Term,
+    evaluate,
+)
 from trtc.pipeline.passes import Context, Pass
 
 if TYPE_CHECKING:
@@ -78,6 +89,8 @@ class Outcome:
 
     records: list[StepRecord] = field(default_factory=list[StepRecord])
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    applied: Counter[str] = field(default_factory=Counter[str])
+    """How often each rule was applied."""
 
     @property
     def remarks(self) -> list[Remark]:
@@ -120,6 +133,13 @@ def _run(
                 changed.add(record.name)
             for instrument in instruments:
                 instrument.after(module, record)
+        elif isinstance(step, Apply):
+            record = _apply(module, step, context, _count(module, outcome))
+            outcome.records.append(record)
+            outcome.applied.update(record.counts)
+            changed |= {rule for rule, count in record.counts.items() if count}
+            for instrument in instruments:
+                instrument.after(module, record)
         elif isinstance(step, Fixpoint):
             changed |= _fixpoint(module, step, passes, context, instruments, outcome)
         elif isinstance(step, Expect):
@@ -148,6 +168,17 @@ def _call(
     seconds = time.perf_counter() - begin
     after = sum(1 for _ in module.nodes()) if result.changed else before
     return StepRecord(step.name, result.changed, result.counts, before, after, seconds, tuple(context.remarks))
+
+
+def _apply(module: Module, step: Apply, context: Context, before: int) -> StepRecord:
+    from trtc.rewrite.engine import apply
+
+    context.source, context.span, context.remarks = "apply", step.span, []
+    begin = time.perf_counter()
+    result = apply(module, step.rules, context)
+    seconds = time.perf_counter() - begin
+    after = sum(1 for _ in module.nodes()) if result.changed else before
+    return StepRecord("apply", result.changed, result.counts, before, after, seconds, tuple(context.remarks))
 
 
 def _fixpoint(
@@ -182,8 +213,8 @@ def _fixpoint(
 def _expect(module: Module, step: Expect, outcome: Outcome) -> None:
     counts = Counter((node.domain, node.op_type) for node in module.nodes())
 
-    def count(of: Count) -> int:
-        return counts[(of.domain, of.op_type)]
+    def count(of: Count | RuleCount) -> int:
+        return outcome.applied[of.name] if isinstance(of, RuleCount) else counts[(of.domain, of.op_type)]
 
     problems: list[Diagnostic] = []
     for condition in step.conditions:

@@ -1,0 +1,1 @@
+"""Rewriting: rules compiled, matched, replaced, merged, explained and refuted. Knows no TensorRT."""

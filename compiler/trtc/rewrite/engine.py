@@ -1,0 +1,385 @@
+"""Rules applied to a module: candidates by operator, matches claimed one after another, each replaced at once."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import onnx_ir as oir
+
+from trtc import collector
+from trtc.diagnostics import Remark, RemarkKind
+from trtc.ir import dims, edit, provenance
+from trtc.ir.module import Module, constant_tensor
+from trtc.ir.nesting import walk
+from trtc.lang import rules
+from trtc.pipeline.passes import Context, PassResult
+from trtc.rewrite import program as p
+from trtc.rewrite.build import Builder, Declined, Workshop
+from trtc.rewrite.evaluate import holds
+from trtc.rewrite.functions import ABSENT, Array
+from trtc.rewrite.match import Matcher, matcher
+from trtc.rewrite.program import Program, compile_rule
+from trtc.rewrite.state import Miss, OutOfBudget, State
+
+if TYPE_CHECKING:
+    from trtc.rewrite.state import Constants
+
+#: Bytes that constants made by one application may add, beyond what becomes unused.
+MAX_GROWTH: Final = 64 << 20
+
+
+@dataclass(slots=True)
+class Rule:
+    """A rewrite ready to run."""
+
+    program: Program
+    match: Matcher
+    roots: frozenset[tuple[str, str]] | None
+    wants: tuple[tuple[tuple[str, str], tuple[frozenset[tuple[str, str]], ...]], ...]
+    """For each operator that may be the root: what its inputs must be made by, as far as that is one of a few."""
+
+    @property
+    def name(self) -> str:
+        return self.program.rule.name.text
+
+
+_PREPARED: dict[int, tuple[rules.Rewrite, Rule]] = {}
+
+
+def prepare(rule: rules.Rewrite) -> Rule:
+    """Compile a rule, once."""
+    found = _PREPARED.get(id(rule))
+    if found is not None and found[0] is rule:
+        return found[1]
+    program = compile_rule(rule)
+    first = program.targets[0]
+    made = Rule(program, matcher(first), p.roots(first), _wants(first))
+    _PREPARED[id(rule)] = (rule, made)
+    return made
+
+
+def _wants(
+    target: p.Var,
+) -> tuple[tuple[tuple[str, str], tuple[frozenset[tuple[str, str]], ...]], ...]:
+    heads = p.heads(target)
+    if heads is None:
+        return ()
+    return tuple(
+        (
+            (op.domain, op.op_type),
+            tuple(r for r in (p.roots(i) for i in op.inputs) if r is not None),
+        )
+        for op in heads
+    )
+
+
+@dataclass(slots=True)
+class Index:
+    """The nodes of a module by operator, and of each operator by what makes its inputs. Built once per application."""
+
+    module: Module
+    groups: dict[tuple[str, str], dict[frozenset[tuple[str, str]], list[oir.Node]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.groups = {}
+        depth: dict[oir.Node, int] = {}
+        for node in walk(self.module.graph):
+            made: list[tuple[str, str]] = []
+            deepest = 0
+            for value in node.inputs:
+                source = value.producer() if value is not None else None
+                if source is not None:
+                    made.append((source.domain, source.op_type))
+                    deepest = max(deepest, depth.get(source, 0) + 1)
+            depth[node] = deepest
+            by_inputs = self.groups.setdefault((node.domain, node.op_type), {})
+            by_inputs.setdefault(frozenset(made), []).append(node)
+        self._depth = depth
+
+    _depth: dict[oir.Node, int] = field(init=False)
+
+    def candidates(self, rule: Rule) -> list[oir.Node]:
+        """Nodes that may be the root of a match, in an order that does not depend on that of the nodes in the file."""
+        found: dict[oir.Node, None] = {}
+        wanted = rule.wants or tuple((key, ()) for key in (rule.roots or self.groups))
+        for key, inputs in wanted:
+            for made, nodes in self.groups.get(key, {}).items():
+                if all(not one.isdisjoint(made) for one in inputs):
+                    found.update(dict.fromkeys(nodes))
+        order = self._depth
+        return sorted(found, key=lambda n: (order[n], n.outputs[0].name or "" if n.outputs else ""))
+
+
+def apply(
+    module: Module, wanted: Sequence[rules.Rule], context: Context, *, max_growth: int = MAX_GROWTH
+) -> PassResult:
+    """Run rules once over a module: by benefit, then as declared. Counts are by name of the rule.
+
+    What was matched is gone for the rules that follow; what a rule makes can be part of a later match, but is never
+    the root of one in the same application.
+    """
+    with collector.paused():
+        return _Run(module, context, max_growth).all(wanted)
+
+
+class _Run:
+    def __init__(self, module: Module, context: Context, max_growth: int) -> None:
+        from trtc.rewrite.constants import Constants
+
+        self.module = module
+        self.context = context
+        self.constants: Constants = Constants(module)
+        plugins = getattr(context, "plugins", None)
+        self.shop = Workshop(module, self.constants, context.evaluator, max_growth, plugins is not False)
+        self.counts: Counter[str] = Counter()
+        self.unsorted: set[oir.Graph] = set()
+
+    def all(self, wanted: Sequence[rules.Rule]) -> PassResult:
+        rewrites = [prepare(r) for r in wanted if isinstance(r, rules.Rewrite)]
+        index: Index | None = None
+        for rule in sorted(rewrites, key=lambda r: -r.program.benefit):
+            index = index or Index(self.module)
+            self._rule(rule, index.candidates(rule))
+        for one in wanted:
+            if isinstance(one, rules.Horizontal):
+                from trtc.rewrite.horizontal import merge
+
+                self.counts[one.name.text] += merge(self.module, one, self.context, self.shop)
+        for graph in self.unsorted:
+            graph.sort()
+        return PassResult.of(**self.counts)
+
+    def _rule(self, rule: Rule, candidates: Iterable[oir.Node]) -> None:
+        state = State(self.module, self.constants, rule.program)
+        own = not rule.program.rule.recursive
+        for node in candidates:
+            if node.graph is None or not node.outputs:
+                continue
+            if own and provenance.rule(node) == rule.name:
+                continue
+            state.clear()
+            try:
+                if not find(state, rule, node):
+                    continue
+            except OutOfBudget:
+                self._declined(rule, node, "the attempt took too many steps: its alternatives do not fail early")
+                continue
+            if own and any(provenance.rule(made) == rule.name for made, shared in state.nodes if not shared):
+                continue
+            try:
+                self._replace(rule, state, node)
+            except Declined as error:
+                self._declined(rule, node, str(error))
+
+    # ---- one match
+
+    def _replace(self, rule: Rule, state: State, node: oir.Node) -> None:
+        rewrite = rule.program.rule
+        matched = list(dict.fromkeys(made for made, _ in state.nodes))
+        targets = [state.values[t.slot] for t in rule.program.targets]
+        olds = [t for t in targets if t is not None]
+        if len(olds) != len(targets):
+            raise Declined("not every value that it replaces is there")
+        exposed = outside_user(state, matched, olds)
+        if exposed is not None:
+            raise Declined(exposed)
+        builder = Builder(self.shop, state, rule.program.scope, matched, rule.name)
+        try:
+            news = replacement(builder, rewrite, olds)
+            check(self.module, olds, news)
+            freed = _freed(matched)
+            growth = builder.added - freed
+            if growth > self.shop.budget:
+                raise Declined(f"its constants would add {growth} bytes, and {self.shop.budget} are left")
+        except BaseException:
+            builder.discard()
+            raise
+        self.shop.budget -= max(growth, 0)
+        name = node.name
+        span = rewrite.name.span
+        commit(self.module, matched, olds, news, builder.nodes, self.unsorted)
+        self.counts[rule.name] += 1
+        message = f"{len(matched)} operations became {len(builder.nodes)}"
+        if rewrite.assumes:
+            message += f", assuming {', '.join(sorted(rewrite.assumes))} values"
+        self.context.remarks.append(Remark(RemarkKind.APPLIED, rule.name, message, name, span))
+
+    def _declined(self, rule: Rule, node: oir.Node, why: str) -> None:
+        span = rule.program.rule.name.span
+        self.context.remarks.append(Remark(RemarkKind.DECLINED, rule.name, why, node.name, span))
+
+
+def find(state: State, rule: Rule, node: oir.Node) -> bool:
+    """Whether the rule matches with this node at its root: pattern, guards, and the further targets.
+
+    Raises:
+        OutOfBudget: the attempt was stopped.
+    """
+
+    def done() -> bool:
+        return _others(state, rule) and _guards(state, rule)
+
+    return any(rule.match(state, value, done) for value in node.outputs)
+
+
+def _guards(state: State, rule: Rule) -> bool:
+    mark = state.mark()
+    pending = [*state.guards, *((guard, rule.program.scope) for guard in rule.program.rule.guards)]
+    for guard, scope in pending:
+        if not holds(state, guard, scope):
+            state.miss(guard.span, None, lambda guard=guard: f"`{guard.span.text}` does not hold")
+            state.undo(mark)
+            return False
+    return True
+
+
+def _others(state: State, rule: Rule) -> bool:
+    """Targets that the first one does not lead to are found from what is bound, by way of its users."""
+    for target in rule.program.targets[1:]:
+        if state.values[target.slot] is not None:
+            continue
+        run = matcher(target)
+        for value in _climb(state, target):
+            mark = state.mark()
+            if run(state, value, lambda: True):
+                break
+            state.undo(mark)
+        else:
+            return state.miss(target.span, None, lambda target=target: f"nothing fits `{target.name}`")
+    return True
+
+
+def _climb(state: State, target: p.Var) -> list[oir.Value]:
+    """Values that may be a target: results of users, step by step, of what it is made of and is bound already."""
+
+    def reach(node: p.Node | None) -> list[oir.Value]:
+        if isinstance(node, p.Var):
+            bound = state.values[node.slot]
+            return [bound] if bound is not None else reach(node.definition)
+        if isinstance(node, p.TypedNode | p.Guarded | p.View | p.OptionalInput):
+            return reach(node.inner)
+        if isinstance(node, p.Either):
+            return [v for one, _ in node.alternatives for v in reach(one)]
+        if isinstance(node, p.Output):
+            return reach(node.op)
+        if isinstance(node, p.Op):
+            for one in node.inputs:
+                below = reach(one)
+                if below:
+                    users = {u.node: None for v in below for u in v.uses() if u.node.op_type == node.op_type}
+                    return [out for user in users for out in user.outputs]
+        return []
+
+    return reach(target)
+
+
+def outside_user(state: State, matched: Sequence[oir.Node], olds: Sequence[oir.Value]) -> str | None:
+    """What stops a match from being taken apart: an interior value that something outside uses."""
+    inside = set(matched)
+    replaced = set(olds)
+    for node, shared in state.nodes:
+        if shared:
+            continue
+        for value in node.outputs:
+            if value in replaced:
+                continue
+            if value.is_graph_output():
+                return f"`{value.name}`, inside the match, is an output of the graph"
+            for use in value.uses():
+                if use.node not in inside:
+                    return f"`{value.name}`, inside the match, is also used by {use.node.op_type} `{use.node.name}`"
+    return None
+
+
+def replacement(builder: Builder, rewrite: rules.Rewrite, olds: Sequence[oir.Value]) -> list[oir.Value]:
+    """The values of the right-hand side, one for each of `olds`. Raises Declined."""
+    for let in rewrite.lets:
+        made = builder.build(let.value)
+        items = made if isinstance(made, list) else [made]
+        for target, item in zip(let.targets, items, strict=False):
+            builder.lets[target.name] = item
+    made = builder.build(rewrite.replacement)
+    items: list[Any] = made if isinstance(made, list) else [made]
+    if len(items) != len(olds):
+        raise Declined(f"it gives {len(items)} values for {len(olds)}")
+    news: list[oir.Value] = []
+    for item, old in zip(items, olds, strict=True):
+        if item is ABSENT:
+            raise Declined("the replacement is not there in this match")
+        dtype = builder.module.dtype(old)
+        if isinstance(item, Array) and dtype is not None:
+            item = Array(item.data, dtype)
+        news.append(builder.value(item, dtype or oir.DataType.FLOAT))
+    return news
+
+
+def check(module: Module, olds: Sequence[oir.Value], news: Sequence[oir.Value]) -> None:
+    """Raises Declined where a replacement has not provably the dtype and shape of what it replaces."""
+    from trtc.diagnostics import DiagnosticError
+
+    for old, new in zip(olds, news, strict=True):
+        try:
+            before, after = module.fact(old), module.fact(new)
+        except DiagnosticError as error:
+            raise Declined(f"the replacement is not valid: {error.diagnostics[0].message}") from None
+        if before.dtype is not None and before.dtype != after.dtype:
+            found = "not known" if after.dtype is None else after.dtype.name.lower()
+            raise Declined(f"the replacement's dtype is {found}, not {before.dtype.name.lower()}")
+        if before.shape is not None and before.shape != after.shape:
+            raise Declined(f"the replacement's shape is {_shape(after.shape)}, not {_shape(before.shape)}")
+
+
+def _shape(shape: tuple[Any, ...] | None) -> str:
+    return "not known" if shape is None else f"[{', '.join(dims.text(d) for d in shape)}]"
+
+
+def _freed(matched: Sequence[oir.Node]) -> int:
+    """Bytes of constants that nothing but the match uses."""
+    inside = set(matched)
+    seen: set[oir.Value] = set()
+    total = 0
+    for node in matched:
+        for value in node.inputs:
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            tensor = constant_tensor(value)
+            if tensor is not None and all(use.node in inside for use in value.uses()):
+                total += tensor.nbytes
+    return total
+
+
+def commit(
+    module: Module,
+    matched: Sequence[oir.Node],
+    olds: Sequence[oir.Value],
+    news: Sequence[oir.Value],
+    nodes: Sequence[oir.Node],
+    unsorted: set[oir.Graph],
+) -> None:
+    """Put new nodes into the graph, let everything use them, and remove what nothing uses any more."""
+    anchor = olds[0].producer()
+    assert anchor is not None
+    if nodes:
+        edit.insert_before(anchor, nodes)
+    if len(olds) > 1 and isinstance(anchor.graph, oir.Graph):
+        unsorted.add(anchor.graph)
+    for old, new in zip(olds, news, strict=True):
+        edit.replace_value(module, old, new)
+    waiting = [node for node in matched if node.graph is not None]
+    while waiting:
+        left = [n for n in waiting if any(v.is_graph_output() or v.uses() for v in n.outputs)]
+        if len(left) == len(waiting):
+            break
+        stays = set(left)
+        for node in waiting:
+            if node not in stays:
+                edit.remove(module, node)
+        waiting = left
+
+
+__all__ = ["MAX_GROWTH", "Index", "Miss", "Rule", "apply", "check", "commit", "find", "prepare"]
