@@ -295,7 +295,7 @@ def _captured(node: p.Captured) -> Matcher:
 
 
 def _ints(node: p.Ints) -> Matcher:
-    items, scope, span = node.items, node.scope, node.span
+    items, scope, span, op = node.items, node.scope, node.span, node.axes_of
 
     def match(state: State, value: oir.Value | None, then: Then) -> bool:
         found: Any = state.constants.ints(value) if value is not None else None
@@ -303,7 +303,7 @@ def _ints(node: p.Ints) -> Matcher:
             found = state.module.fact(value).value
         if found is None:
             return state.miss(span, value, lambda: f"it wants known integers, and finds {_what(state, value)}")
-        rank = _axes_rank(state, value)
+        rank = _axes_rank(state, op)
         mark = state.mark()
         if items_match(state, found, items, scope, rank):
             return then()
@@ -313,13 +313,12 @@ def _ints(node: p.Ints) -> Matcher:
     return match
 
 
-def _axes_rank(state: State, value: oir.Value | None) -> int | None:
-    """The rank in which the integers of the operation at work count axes."""
-    node = state.nodes[-1][0] if state.nodes else None
-    entry = AXES.get(node.op_type) if node is not None else None
-    if node is None or entry is None or entry[0] != "axes" or value not in node.inputs[1:]:
+def _axes_rank(state: State, op: int | None) -> int | None:
+    """The rank in which an operation counts its axes."""
+    node = state.ops[op] if op is not None else None
+    if node is None:
         return None
-    reference = node.outputs[0] if entry[1] else node.inputs[0]
+    reference = node.outputs[0] if AXES[node.op_type][1] else node.inputs[0]
     shape = state.module.shape(reference) if reference is not None else None
     return None if shape is None else len(shape)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Span
 from trtc.lang import rules
-from trtc.rewrite.operators import ARITHMETIC, COMMUTATIVE, VIEWS, schema
+from trtc.rewrite.operators import ARITHMETIC, AXES, COMMUTATIVE, VIEWS, schema
 
 _MAX_DEPTH = 64
 
@@ -63,11 +63,15 @@ class Captured:
 
 @dataclass(slots=True, eq=False)
 class Ints:
-    """`[0, $e, _]` where a value is expected: a constant (or symbolically known) list of integers."""
+    """`[0, $e, _]` where a value is expected: a constant (or symbolically known) list of integers.
+
+    axes_of: the slot of the operation whose axes these are, which may count from the end.
+    """
 
     items: tuple[rules.Expr, ...]
     scope: Scope
     span: Span
+    axes_of: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -510,6 +514,13 @@ class Compiler:
         outputs: int = 1,
     ) -> Op:
         self.ops += 1
+        known = schema(op_type, domain)
+        if op_type in AXES and known is not None:
+            name = AXES[op_type][0]
+            at = known.inputs.index(name) if name in known.inputs else len(inputs)
+            axes = inputs[at] if at < len(inputs) else None
+            if isinstance(axes, Ints):
+                axes.axes_of = self.ops - 1
         return Op(domain, op_type, inputs, attributes, rest, outputs, scope, span, self.ops - 1)
 
     # ---- patterns within patterns
