@@ -33,6 +33,10 @@ class Declined(Exception):
     """The replacement cannot be made here; the text says why."""
 
 
+class Missing(Declined):
+    """A name stands for nothing in this match: an optional input, or what an untaken alternative would have bound."""
+
+
 @dataclass(slots=True)
 class Workshop:
     """What building needs beyond one match; lives as long as one application of rules."""
@@ -113,12 +117,12 @@ class Builder:
             if found is None:
                 if value.optional or isinstance(node, OptionalInput):
                     return ABSENT
-                raise Declined(f"`{value.name}` is not there in this match")
+                raise Missing(f"`{value.name}` is not there in this match")
             return found
         try:
             return lookup(self.state, value.name, self.scope)
         except Unbound:
-            raise Declined(f"`{value.name}` is not there in this match") from None
+            raise Missing(f"`{value.name}` is not there in this match") from None
 
     def _infix(self, value: rules.Infix) -> Any:
         left, right = self.build(value.left), self.build(value.right)
@@ -135,7 +139,10 @@ class Builder:
 
     def _apply(self, call: rules.Apply) -> Any:
         if call.callee == "default":
-            found = self.build(call.inputs[0])
+            try:
+                found = self.build(call.inputs[0])
+            except Missing:
+                found = ABSENT
             return self.build(call.inputs[1]) if found is ABSENT else found
         if call.callee in self.members_functions():
             return self._concat(call)
@@ -143,6 +150,8 @@ class Builder:
         if function is not None:
             arguments = [self.build(one) for one in call.inputs]
             named = {g.name.text: self.build(g.value) for g in call.given}
+            if call.callee != "present" and any(one is ABSENT for one in arguments):
+                raise Missing(f"an argument of `{call.callee}` is not there in this match")
             try:
                 return function.run(Known(self.module, self.shop.constants), *arguments, **named)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -299,6 +308,8 @@ class Builder:
             made = compute(op_type, arrays, plain)
         except (ValueError, IndexError) as error:
             raise Declined(f"{op_type} of constants: {error}") from None
+        if made is not None and not _finite(made) and all(_finite(one) for one in arrays):
+            raise Declined(f"{op_type} of constants gives what is not finite")
         return made
 
     # ---- constants
@@ -383,6 +394,10 @@ class Builder:
             gone = set(self.made)
             for key in [k for k, v in self.shop.scalars.items() if v in gone]:
                 del self.shop.scalars[key]
+
+
+def _finite(item: Array) -> bool:
+    return item.dtype not in FLOATS or bool(np.isfinite(item.data).all())
 
 
 def _plain(item: Any) -> bool:

@@ -287,34 +287,13 @@ def _all_zero(known: Known, w: Any) -> bool:
     return not array(known, w).any()
 
 
-@function("along")
-def _along(known: Known, s: Any, x: Any, axis: int) -> bool:
-    """along(s, x, axis): whether the constant `s`, broadcast against `x`, varies along one axis only and adds none."""
-    rank = len(shape_of(known, x))
-    shape = shape_of(known, s)
-    if len(shape) > rank or not _is_const(known, s):
-        return False
-    axis += rank if axis < 0 else 0
-    full = (1,) * (rank - len(shape)) + tuple(shape)
-    return all(size == 1 for at, size in enumerate(full) if at != axis) and (
-        full[axis] == 1 or full[axis] == shape_of(known, x)[axis]
-    )
-
-
-@function("vector", makes=True)
-def _vector(known: Known, s: Any, x: Any, axis: int) -> Array:
-    """vector(s, x, axis): a constant that varies `along` one axis of `x`, as a list of that axis' size."""
-    shape = shape_of(known, x)
-    size = shape[axis]
-    data = array(known, s).reshape(-1)
-    if not isinstance(size, int):
-        raise ValueError("the size of the axis is not known")
-    return Array(np.broadcast_to(data, (size,)).copy(), dtype_of(known, s))
-
-
 @function("filled", makes=True)
 def _filled(known: Known, value: float, shape: Any, like: Any) -> Array:
     """filled(v, [n, m], like): a constant of the shape filled with a number, of the dtype of `like`."""
     if not all(isinstance(n, int) for n in shape):
         raise ValueError("a constant needs a known shape")
     return Array(np.full(tuple(shape), value, np.float64), dtype_of(known, like))
+
+
+from trtc.rewrite import functions_windows as functions_windows  # noqa: E402  (registers its functions)
+from trtc.rewrite import functions_axes as functions_axes  # noqa: E402  (registers its functions)
