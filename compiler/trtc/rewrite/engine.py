@@ -102,6 +102,13 @@ class Index:
 
     _depth: dict[oir.Node, int] = field(init=False)
 
+    def renew(self, values: Iterable[oir.Value]) -> None:
+        """The inputs of what uses these values are made by other operators now."""
+        for node in {use.node: None for value in values for use in value.uses() if use.node in self._depth}:
+            sources = [value.producer() for value in node.inputs if value is not None]
+            made = frozenset((source.domain, source.op_type) for source in sources if source is not None)
+            self.groups[node.domain, node.op_type].setdefault(made, []).append(node)
+
     def candidates(self, rule: Rule) -> list[oir.Node]:
         """Nodes that may be the root of a match, in an order that does not depend on that of the nodes in the file."""
         found: dict[oir.Node, None] = {}
@@ -137,13 +144,14 @@ class _Run:
         self.shop = Workshop(module, self.constants, context.evaluator, max_growth, plugins is not False)
         self.counts: Counter[str] = Counter()
         self.unsorted: set[oir.Graph] = set()
+        self.index: Index
 
     def all(self, wanted: Sequence[rules.Rule]) -> PassResult:
         rewrites = [prepare(r) for r in wanted if isinstance(r, rules.Rewrite)]
-        index: Index | None = None
+        if rewrites:
+            self.index = Index(self.module)
         for rule in sorted(rewrites, key=lambda r: -r.program.benefit):
-            index = index or Index(self.module)
-            self._rule(rule, index.candidates(rule))
+            self._rule(rule, self.index.candidates(rule))
         for one in wanted:
             if isinstance(one, rules.Horizontal):
                 from trtc.rewrite.horizontal import merge
@@ -202,6 +210,7 @@ class _Run:
         name = node.name
         span = rewrite.name.span
         commit(self.module, matched, olds, news, builder.nodes, self.unsorted)
+        self.index.renew(news)
         self.counts[rule.name] += 1
         message = f"{len(matched)} operations became {len(builder.nodes)}"
         if rewrite.assumes:
