@@ -61,8 +61,13 @@ def format_text(text: str, path: str = "<text>") -> str:
 
 
 def _shape(tree: Tree[Token]) -> list[tuple[str, str | int]]:
-    """What two trees have in common that differ in places only."""
+    """What two trees have in common that differ in places only.
+
+    A parenthesis is another token where it touches a name; where the grammar takes either, they are the same.
+    """
     return [
-        (node.type, spelling(node)) if isinstance(node, Token) else (str(node.data), len(node.children))
+        (node.type.replace("_CALL", "_LPAR"), spelling(node))
+        if isinstance(node, Token)
+        else (str(node.data), len(node.children))
         for node, _ in walk(tree)
     ]
