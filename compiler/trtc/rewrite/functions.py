@@ -295,5 +295,5 @@ def _filled(known: Known, value: float, shape: Any, like: Any) -> Array:
     return Array(np.full(tuple(shape), value, np.float64), dtype_of(known, like))
 
 
-from trtc.rewrite import functions_windows as functions_windows  # noqa: E402  (registers its functions)
 from trtc.rewrite import functions_axes as functions_axes  # noqa: E402  (registers its functions)
+from trtc.rewrite import functions_windows as functions_windows  # noqa: E402  (registers its functions)
