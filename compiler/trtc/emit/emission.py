@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from trtc.ir.plugins import Meaning
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -60,3 +62,5 @@ class Emission:
     unreadable: Mapping[str, np.ndarray] = field(repr=False)
     """Weights of types that TensorRT does not give back (bfloat16, float8): under the name of a constant layer, or
     `layer:kernel`, `layer:bias`, `layer:scale`, `layer:shift`. What `readback.read` takes as `weights`."""
+    plugins: Mapping[str, Meaning] = field(repr=False)
+    """What each layer that is a plugin stands for, by its name. What `readback.read` takes as `meanings`."""

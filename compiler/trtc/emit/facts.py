@@ -39,14 +39,15 @@ BOOLS = frozenset({_T.BOOL})
 class Refusal(Exception):
     """A node that cannot be emitted: why, and what a person can do."""
 
-    def __init__(self, reason: str, help: str | None = None) -> None:
+    def __init__(self, reason: str, help: str | None = None, code: str = "T0701") -> None:
         super().__init__(reason)
         self.reason = reason
         self.help = help
+        self.code = code
 
 
-def refuse(reason: str, help: str | None = None) -> NoReturn:
-    raise Refusal(reason, help)
+def refuse(reason: str, help: str | None = None, code: str = "T0701") -> NoReturn:
+    raise Refusal(reason, help, code)
 
 
 def attr(node: oir.Node, name: str, default: Any = None) -> Any:

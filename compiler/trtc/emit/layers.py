@@ -19,6 +19,7 @@ from trtc.emit.emission import LayerRecord
 from trtc.emit.facts import Facts
 from trtc.emit.weights import BY_POINTER, NUMPY, convert, weights
 from trtc.ir.module import Module
+from trtc.ir.plugins import Meaning
 from trtc.ir.provenance import origins, rule
 from trtc.targets import Target
 
@@ -46,6 +47,9 @@ class Layers(Facts):
         self._mark = log.mark()
         self.unreadable: dict[str, np.ndarray] = {}
         self._pending: dict[str, np.ndarray] = {}
+        #: What the engine holds otherwise than the model says.
+        self.notes: list[str] = []
+        self.plugins: dict[str, Meaning] = {}
         self._names: set[str] = set()
         self._shared: dict[Any, Any] = {}
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, plural
 from trtc.emit.facts import Facts, Refusal, refuse
+from trtc.emit.plugins import check_plugin, realize, unknown_operator
 from trtc.emit.registry import Operator, table
 from trtc.ir.module import Module
 from trtc.ir.nesting import subgraphs
+from trtc.ir.plugins import PluginData, plugin_of
 from trtc.targets import Target
 
 #: TensorRT's `Dims` has room for this many.
@@ -28,13 +30,14 @@ _SIZED_BY_DATA = frozenset({"NonZero", "NonMaxSuppression", "Unique", "Compress"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A node that cannot be emitted: why, and the way out."""
+    """A node that cannot be emitted: why, and the way out. `code` is T0701, or that of a kind of its own."""
 
     node: str
     op: str
     domain: str
     reason: str
     help: str | None
+    code: str = "T0701"
 
     def to_json(self) -> dict[str, Any]:
         return {"node": self.node, "op": self.op, "domain": self.domain, "reason": self.reason, "help": self.help}
@@ -43,8 +46,10 @@ class Finding:
 def check(module: Module, target: Target) -> list[Finding]:
     """One finding per node that cannot be emitted, in graph order. Adds nothing to any network.
 
+    Calls of functions that the target has nothing for become the functions' bodies, in place (`plugins.realize`).
     Nodes that only lack the shape of a reported node's output are not reported themselves.
     """
+    realize(module, target)
     facts = Facts(module, target.capabilities)
     findings: list[Finding] = []
     for value in module.graph.inputs:
@@ -76,7 +81,7 @@ def _check_graph(
         try:
             _check_node(facts, node, known.get((node.domain, node.op_type)), target)
         except Refusal as found:
-            findings.append(Finding(node.name or "", node.op_type, node.domain, found.reason, found.help))
+            findings.append(Finding(node.name or "", node.op_type, node.domain, found.reason, found.help, found.code))
         if len(findings) > before:
             unknown.update(_shapeless(facts.module, node))
 
@@ -86,7 +91,7 @@ def _shapeless(module: Module, node: oir.Node) -> list[oir.Value]:
 
 
 def report(findings: list[Finding], target: Target, file: str | None = None) -> Diagnostic:
-    """All findings as the one diagnostic T0701, counted by operator and reason."""
+    """All findings as one diagnostic, counted by operator and reason: T0701, or a code that all of them have."""
     groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.domain, finding.op, finding.reason].append(finding)
@@ -101,8 +106,9 @@ def report(findings: list[Finding], target: Target, file: str | None = None) -> 
             if member.help is not None and (line := f"{name}: {member.help}") not in helps:
                 helps.append(line)
     operators = Counter(f.op for f in findings)
+    codes = {f.code for f in findings}
     return Diagnostic(
-        "T0701",
+        codes.pop() if len(codes) == 1 else "T0701",
         f"{plural(len(findings), 'node')} cannot be built by {target.name} {target.version} "
         f"({', '.join(f'{op} ×{n}' for op, n in operators.most_common(6))}{', …' if len(operators) > 6 else ''})",
         file=file,
@@ -114,8 +120,11 @@ def report(findings: list[Finding], target: Target, file: str | None = None) -> 
 
 def _check_node(facts: Facts, node: oir.Node, operator: Operator | None, target: Target) -> None:
     if operator is None:
-        _no_operator(node, target)
-    assert operator is not None
+        data = plugin_of(facts.module, node)
+        if data is None:
+            _no_operator(facts.module, node, target)
+        _check_plugin(facts, node, data, target)
+        return
     typed = range(len(node.inputs)) if operator.typed is None else operator.typed
     for at, value in enumerate(node.inputs):
         if value is None:
@@ -134,6 +143,17 @@ def _check_node(facts: Facts, node: oir.Node, operator: Operator | None, target:
             _check_value(facts, value, "output")
 
 
+def _check_plugin(facts: Facts, node: oir.Node, data: PluginData, target: Target) -> None:
+    check_plugin(facts, node, data, target)
+    for at in data.tensors:
+        value = node.inputs[at] if at < len(node.inputs) else None
+        if value is not None and facts.array(value) is None:
+            _check_value(facts, value, "input")
+    for value in node.outputs:
+        if value.name:
+            _check_value(facts, value, "output")
+
+
 def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
     if value.type is not None and not isinstance(value.type, oir.TensorType):
         refuse(f"{what} `{value.name}` is not a tensor")
@@ -148,7 +168,9 @@ def _check_value(facts: Facts, value: oir.Value, what: str) -> None:
         refuse(f"{what} `{value.name}` has {math.prod(sizes):,} elements, which no GPU holds")
 
 
-def _no_operator(node: oir.Node, target: Target) -> None:
+def _no_operator(module: Module, node: oir.Node, target: Target) -> NoReturn:
+    if (help := unknown_operator(module, node, target)) is not None:
+        refuse("an operator without a meaning", help)
     if node.domain:
         refuse(
             f"an operator of the domain `{node.domain}`, which has no body",

@@ -22,14 +22,15 @@ from trtc.targets import Target
 def emit(module: Module, target: Target, network: Any, log: Any | None = None) -> Emission:
     """Fill `network` (empty, from `target.network(builder)`) with the graph of `module`.
 
-    Calls of functions are inlined first, in place. `log` is `target.logger`.
+    Calls of functions become layers or plugins where the target has such, else their bodies, in place. `log` is
+    `target.logger`.
 
     Raises:
-        DiagnosticError: T0701 nodes that cannot be emitted, all of them, before a layer is added; T0702 TensorRT
-            refused a layer; T0703 it refused a property; T0704 the network is not what the IR says; T0705 a value
-            that cannot be held; T0706 TensorRT refused an input or output.
+        DiagnosticError: T0701 nodes that cannot be emitted, all of them, before a layer is added (T0707 plugins, T0708
+            fields that the registry does not know, when that is all); T0702 TensorRT refused a layer; T0703 it
+            refused a property; T0704 the network is not what the IR says; T0705 a value that cannot be held; T0706
+            TensorRT refused an input or output; T0709 its creator made no plugin.
     """
-    _inline(module)
     file = str(module.path) if module.path is not None else None
     findings = check(module, target)
     if findings:
@@ -43,24 +44,11 @@ def emit(module: Module, target: Target, network: Any, log: Any | None = None) -
         network,
         tuple(bindings),
         tuple(scope.records),
-        tuple(_difference(b) for b in bindings if b.differs),
+        (*(_difference(b) for b in bindings if b.differs), *dict.fromkeys(scope.notes)),
         scope.keepalive,
         scope.unreadable,
+        scope.plugins,
     )
-
-
-def _inline(module: Module) -> None:
-    """Function bodies in place of their calls: the network API knows no functions."""
-    if not module.model.functions:
-        return
-    called = {(n.domain, n.op_type, n.overload) for n in module.nodes()}
-    if called & set(module.model.functions):
-        from onnx_ir.passes.common import InlinePass
-
-        InlinePass()(module.model)
-        for node in module.nodes():
-            if not node.name:
-                node.name = module.unique(node.op_type)
 
 
 def _input(s: Scope, value: oir.Value) -> Binding:

@@ -10,9 +10,11 @@ from typing import Any
 import onnx_ir as oir
 
 from trtc.emit.facts import Refusal
+from trtc.emit.plugins import emit_plugin
 from trtc.emit.registry import table
 from trtc.emit.scope import Scope
 from trtc.emit.shaping import Unknown
+from trtc.ir.plugins import plugin_of
 
 
 def emit_nodes(s: Scope, graph: oir.Graph) -> None:
@@ -28,8 +30,15 @@ def emit_nodes(s: Scope, graph: oir.Graph) -> None:
         if not any(value.uses() or value.is_graph_output() for value in node.outputs):
             continue
         s.begin(node)
-        _emit_node(s, node, operators[node.domain, node.op_type].emit)
+        known = operators.get((node.domain, node.op_type))
+        _emit_node(s, node, known.emit if known is not None else _emit_plugin)
     s.begin(around)
+
+
+def _emit_plugin(s: Scope, node: oir.Node) -> Any:
+    data = plugin_of(s.module, node)
+    assert data is not None, "checked before the first layer"
+    return emit_plugin(s, node, data)
 
 
 def _emit_node(s: Scope, node: oir.Node, function: Any) -> None:

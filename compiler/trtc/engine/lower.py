@@ -28,7 +28,12 @@ class Lowered:
     def read(self) -> oir.Model:
         """The network as ONNX. Its weights are views of the network's."""
         with collector.paused():
-            return readback.read(self.network, self.target.module, weights=self.emission.unreadable)
+            return readback.read(
+                self.network,
+                self.target.module,
+                weights=self.emission.unreadable,
+                meanings=self.emission.plugins,
+            )
 
 
 def lower(module: Module, target: Target) -> Lowered:

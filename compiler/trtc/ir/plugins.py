@@ -28,7 +28,7 @@ METADATA: Final = "trtc.plugin"
 #: Where loading puts nodes of plugins that a file has in the default domain.
 FOREIGN: Final = "TRT"
 
-INTEGERS: Final = ("i8", "i16", "i32", "i64", "bool")
+INTEGERS: Final = ("i8", "u8", "i16", "i32", "i64", "bool")
 FLOATS: Final = ("f16", "bf16", "f32", "f64")
 #: Every word that a field's type may be; the first two groups may be lists too.
 FIELD_TYPES: Final = (*INTEGERS, *FLOATS, "string", "dims", "weights")
@@ -69,8 +69,8 @@ class FieldData:
             makers = {int: oir.AttrInt64s, float: oir.AttrFloat32s, str: oir.AttrStrings}
             return makers[convert](self.name, values)
         makers_of_one = {int: oir.AttrInt64, float: oir.AttrFloat32, str: oir.AttrString}
-        if isinstance(value, (list, tuple)):
-            raise TypeError(f"`{self.name}` holds one value, not {len(value)}")
+        if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            raise TypeError("it holds one value")
         return makers_of_one[convert](self.name, convert(value))
 
 
@@ -261,9 +261,7 @@ def declaration(module: Module, node: oir.Node) -> str:
         dtype = module.dtype(value)
         return _WORDS.get(dtype.name, dtype.name.lower()) if dtype is not None else "f32"
 
-    inputs = ", ".join(
-        f"in{at}: {typed(value)}[...]" for at, value in enumerate(node.inputs) if value is not None
-    )
+    inputs = ", ".join(f"in{at}: {typed(value)}[...]" for at, value in enumerate(node.inputs) if value is not None)
     outputs = ", ".join(f"out{at}: {typed(value)}[...]" for at, value in enumerate(node.outputs))
     if len(node.outputs) != 1:
         outputs = f"({outputs})"
@@ -295,15 +293,18 @@ _WORDS = {
 def _field_text(attribute: oir.Attr) -> str:
     kinds = oir.AttributeType
     value: Any = attribute.value
-    known = {
-        kinds.INT: ("i32", str),
-        kinds.FLOAT: ("f32", repr),
-        kinds.STRING: ("string", lambda v: f'"{_text(v)}"'),
-        kinds.INTS: ("i32[]", lambda v: str([int(x) for x in v])),
-        kinds.FLOATS: ("f32[]", lambda v: str([float(x) for x in v])),
-    }
-    word, show = known.get(attribute.type, ("weights", lambda v: "…"))  # pyright: ignore[reportUnknownLambdaType]
-    return f"{attribute.name}: {word} = {show(value)}"
+    if attribute.type == kinds.INT:
+        word, text = "i32", str(value)
+    elif attribute.type == kinds.FLOAT:
+        word, text = "f32", f"{value:.7g}"
+    elif attribute.type == kinds.STRING:
+        word, text = "string", f'"{_text(value)}"'
+    elif attribute.type in (kinds.INTS, kinds.FLOATS):
+        word = "i32[]" if attribute.type == kinds.INTS else "f32[]"
+        text = f"[{', '.join(f'{number:.7g}' for number in value)}]"
+    else:
+        word, text = "weights", "…"
+    return f"{attribute.name}: {word} = {text}"
 
 
 def _attribute(data: PluginData, key: str, value: Any, node: oir.Node | None) -> oir.Attr:

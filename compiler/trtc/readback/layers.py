@@ -63,6 +63,8 @@ WRAPPERS: dict[str, str] = {
     "ATTENTION_OUTPUT": "IAttentionOutputLayer",
     "ROTARY_EMBEDDING": "IRotaryEmbeddingLayer",
     "KV_CACHE_UPDATE": "IKVCacheUpdateLayer",
+    "PLUGIN_V2": "IPluginV2Layer",
+    "PLUGIN_V3": "IPluginV3Layer",
 }
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
+from trtc.ir.plugins import Meaning
 from trtc.readback import (
     filling,
     indexing,
     normalizing,
+    plugins,
     pointwise,
     products,
     quantizing,
@@ -63,6 +65,8 @@ READERS: Mapping[str, Reader] = {
     "ONE_HOT": indexing.one_hot,
     "PADDING": shaping.padding,
     "PARAMETRIC_RELU": pointwise.parametric_relu,
+    "PLUGIN_V2": plugins.plugin,
+    "PLUGIN_V3": plugins.plugin,
     "POOLING": windows.pooling,
     "QUANTIZE": quantizing.quantize,
     "RAGGED_SOFTMAX": reducing.ragged_softmax,
@@ -89,7 +93,13 @@ _BOUNDARY = frozenset({"TRIP_LIMIT", "ITERATOR", "RECURRENCE", "LOOP_OUTPUT", "C
 _NO_OUTPUT = frozenset({"ASSERTION", "ATTENTION_INPUT"})
 
 
-def read(network: Any, trt: Any, *, weights: Mapping[str, np.ndarray] | None = None) -> oir.Model:
+def read(
+    network: Any,
+    trt: Any,
+    *,
+    weights: Mapping[str, np.ndarray] | None = None,
+    meanings: Mapping[str, Meaning] | None = None,
+) -> oir.Model:
     """The ONNX model (opset 23) that computes what `network`, an `INetworkDefinition` of the module `trt`, computes.
 
     Names, types and dims of the network's inputs and outputs are kept; a dim of -1 gets the name that the network
@@ -97,9 +107,10 @@ def read(network: Any, trt: Any, *, weights: Mapping[str, np.ndarray] | None = N
     metadata, with the name of the layer under `trtc.layer`. Initializers alias the memory that the network points
     to: the model is valid as long as the network is. `weights` holds the arrays that TensorRT does not give back
     (bfloat16 and narrower), under the name of a constant layer, or `layer:kernel`, `layer:bias`, `layer:scale`,
-    `layer:shift`, `layer:power`.
+    `layer:shift`, `layer:power`. `meanings` says, by name of the layer, what a plugin stands for: TensorRT gives
+    back no more of it than its inputs and outputs.
 
-    Raises DiagnosticError: T0950 for each layer of a type that has no reading, T0951 to T0956 for what a layer holds.
+    Raises DiagnosticError: T0950 for each layer of a type that has no reading, T0951 to T0957 for what a layer holds.
     """
     layers = layers_of(network, trt)
     unread = [
@@ -109,7 +120,7 @@ def read(network: Any, trt: Any, *, weights: Mapping[str, np.ndarray] | None = N
         raise type(unread[0]).of([diagnostic for error in unread for diagnostic in error.diagnostics])
     inputs = [network.get_input(i) for i in range(network.num_inputs)]
     outputs = list(dict.fromkeys(network.get_output(i) for i in range(network.num_outputs)))
-    scope = Scope(trt, weights or {})
+    scope = Scope(trt, weights or {}, meanings)
     for tensor in [*inputs, *outputs]:
         scope.unique(tensor.name)
     made = plan(layers, outputs)
@@ -121,10 +132,12 @@ def read(network: Any, trt: Any, *, weights: Mapping[str, np.ndarray] | None = N
         results,
         nodes=scope.nodes,
         initializers=scope.initializers,
-        opset_imports={"": OPSET},
+        opset_imports={"": OPSET, **{function.domain: 1 for function in scope.functions.values() if function.domain}},
         name=network.name or "network",
     )
-    return oir.Model(graph, ir_version=IR_VERSION, producer_name="trtc readback")
+    return oir.Model(
+        graph, ir_version=IR_VERSION, producer_name="trtc readback", functions=list(scope.functions.values())
+    )
 
 
 def _read_units(scope: Scope, made: Plan, names: Mapping[Any, str], units: Sequence[Unit]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
+from trtc.ir.plugins import Meaning
 from trtc.readback.layers import Layer, refuse
 from trtc.readback.types import NUMPY_TYPES, carried, carried_array, is_half, tensor_type
 
@@ -29,8 +30,12 @@ class Scope:
     accumulates in float32 as well. `bind` does the cast back, to the type that the `ITensor` has.
     """
 
-    def __init__(self, trt: Any, weights: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self, trt: Any, weights: Mapping[str, np.ndarray], plugins: Mapping[str, Meaning] | None = None
+    ) -> None:
         self.trt = trt
+        self.plugins = plugins or {}
+        self.functions: dict[tuple[str, str, str], oir.Function] = {}
         self.nodes: list[oir.Node] = []
         self.initializers: list[oir.Value] = []
         self.values: dict[Any, oir.Value] = {}
@@ -118,6 +123,7 @@ class Scope:
         op_type: str,
         inputs: Sequence[oir.Value | None],
         dtypes: Sequence[oir.DataType | None],
+        domain: str = "",
         **attributes: Any,
     ) -> list[oir.Value]:
         """A node with an output for each of `dtypes`; absent inputs at the end are left out."""
@@ -134,6 +140,7 @@ class Scope:
             op_type,
             inputs,
             {k: v for k, v in attributes.items() if v is not None},
+            domain=domain,
             outputs=outputs,
             name=_unique(self._node_names, f"{base}/{op_type}"),
             metadata_props={**self.layer.metadata, "trtc.layer": base},

@@ -5,6 +5,7 @@ The tables (`TARGETS`, `BUILDER_FIELDS`) import nothing. `load` imports a Tensor
 
 from trtc.targets.capabilities import Capabilities
 from trtc.targets.fields import BUILDER_FIELDS, TARGETS, Field, Option, TargetInfo, builder_fields
+from trtc.targets.plugins import PluginCode, has_plugins
 from trtc.targets.target import Target, TargetStatus, choose, has_gpu, load, probe, require_installed, status
 
 __all__ = [
@@ -13,12 +14,14 @@ __all__ = [
     "Capabilities",
     "Field",
     "Option",
+    "PluginCode",
     "Target",
     "TargetInfo",
     "TargetStatus",
     "builder_fields",
     "choose",
     "has_gpu",
+    "has_plugins",
     "load",
     "probe",
     "require_installed",

@@ -59,6 +59,8 @@ class TargetInfo:
     install: str
     builds_without_gpu: bool
     runs_on: tuple[str, ...]
+    plugins: bool
+    """Whether the network API takes plugins."""
     options: tuple[Option, ...] = ()
 
 
@@ -71,6 +73,7 @@ TARGETS: Mapping[str, TargetInfo] = {
         install="pip install tensorrt",
         builds_without_gpu=False,
         runs_on=("7.5", "8.x", "9.x", "10.x", "11.x", "12.x"),
+        plugins=True,
     ),
     "tensorrt_rtx": TargetInfo(
         name="tensorrt_rtx",
@@ -79,6 +82,7 @@ TARGETS: Mapping[str, TargetInfo] = {
         install="pip install tensorrt-rtx-cu13",
         builds_without_gpu=True,
         runs_on=("8.0", "8.6", "8.9", "12.x"),
+        plugins=False,
         options=(
             Option(
                 name="compute",
