@@ -22,7 +22,7 @@ from trtc.rewrite.constants import FLOATS, Constants
 from trtc.rewrite.evaluate import Unbound, lookup, slot_of
 from trtc.rewrite.folding import compute
 from trtc.rewrite.functions import ABSENT, FUNCTIONS, Array, Known, widened
-from trtc.rewrite.operators import ARITHMETIC, Schema, schema
+from trtc.rewrite.operators import ARITHMETIC, AXES, Schema, schema
 from trtc.rewrite.program import OptionalInput, Scope
 from trtc.rewrite.state import State
 
@@ -211,13 +211,16 @@ class Builder:
         known = schema(op_type, domain)
         while inputs and inputs[-1] is ABSENT:
             inputs.pop()
+        self._count_from_front(op_type if not domain else "", known, inputs)
         dtypes = self._dtypes(known, inputs)
         attributes = {name: self._attribute(known, name, value) for name, value in attributes.items()}
         folded = self._folded(domain, op_type, inputs, dtypes, attributes)
         if folded is not None:
             return folded
         values = [
-            None if item is ABSENT else self.value(item, dtypes[at], inputs, at) for at, item in enumerate(inputs)
+            # In a Reshape alone a size may be taken from the tensor that it shapes.
+            None if item is ABSENT else self.value(item, dtypes[at], inputs if op_type == "Reshape" else (), at)
+            for at, item in enumerate(inputs)
         ]
         outputs = 1
         if op_type == "Split":
@@ -231,6 +234,21 @@ class Builder:
         if not domain:
             fill(Site(self.module, node, OPSET, False))
         return node.outputs[0] if outputs == 1 else list(node.outputs)
+
+    def _count_from_front(self, op_type: str, known: Schema | None, inputs: list[Any]) -> None:
+        """Axes that are an input count from the front, as everywhere in a module."""
+        entry = AXES.get(op_type)
+        if entry is None or known is None or entry[0] not in known.inputs:
+            return
+        at = known.inputs.index(entry[0])
+        axes = inputs[at] if at < len(inputs) else None
+        if not isinstance(axes, tuple) or not any(isinstance(a, int) and a < 0 for a in axes):
+            return
+        data = inputs[0]
+        shape = data.data.shape if isinstance(data, Array) else self.module.shape(data)
+        if shape is not None:
+            rank = len(shape) + (len(axes) if entry[1] else 0)
+            inputs[at] = tuple(a + rank if a < 0 else a for a in axes)
 
     def _dtypes(self, known: Schema | None, inputs: Sequence[Any]) -> list[oir.DataType]:
         """The dtype that each input has, or would have as a constant: that of the others of its type variable."""
