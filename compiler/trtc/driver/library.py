@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Mapping
 from importlib import metadata, resources
@@ -9,6 +10,7 @@ from typing import Any
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.ir.operators import OPERATORS
+from trtc.ir.schemas import schemas
 from trtc.lang import library_rules
 from trtc.lang.rules import Rule
 from trtc.lang.vocabulary import BuilderField, Option, PassSignature, TargetSignature, Vocabulary
@@ -49,6 +51,28 @@ def libraries() -> Mapping[str, tuple[str, str]]:
 
 
 @functools.cache
+def functions() -> Mapping[str, tuple[int, int | None]]:
+    """The functions that rules may call, with the least and the greatest number of values that each takes.
+
+    They are read off the text of the room that defines them, which computes with numpy and is not imported for that.
+    """
+    found: dict[str, tuple[int, int | None]] = {}
+    files = (f for f in resources.files("trtc.rewrite").iterdir() if f.name.startswith("functions"))
+    texts = [
+        file.read_text(encoding="utf-8") for file in sorted(files, key=lambda f: f.name) if file.name.endswith(".py")
+    ]
+    for node in [node for text in texts for node in ast.parse(text).body]:
+        for call in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "function":
+                assert isinstance(node, ast.FunctionDef)
+                assert isinstance(call.args[0], ast.Constant)
+                most = len(node.args.args) - 1  # the first is what a function may look at
+                least = most - len(node.args.defaults)
+                found[str(call.args[0].value)] = (least, None if node.args.vararg else most)
+    return found
+
+
+@functools.cache
 def vocabulary() -> Vocabulary:
     """Everything that a spec may name here and now."""
     passes = {
@@ -78,6 +102,8 @@ def vocabulary() -> Vocabulary:
         targets=targets,
         builder=builder,
         operators=OPERATORS,
+        schemas=schemas(),
+        functions=functions(),
         libraries=libraries(),
         not_built=frozenset(later),
     )

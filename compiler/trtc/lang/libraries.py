@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trtc.diagnostics import DiagnosticError, Label, Source, Span
 from trtc.lang import rules, syntax
+from trtc.lang.check_rules import RuleChecker
 from trtc.lang.parser import parse
 from trtc.lang.report import Report, did_you_mean
 from trtc.lang.scopes import Declared, RuleScope, put
@@ -83,15 +84,18 @@ class Libraries:
                     unit.rules.use(used.rules, declaration.span, self.report)
 
     def finish(self, unit: Unit) -> None:
-        """Says what the names in a file's rules mean, once its parameters have their values."""
+        """Says what the names in a file's rules mean and checks the rules, once its parameters have their values."""
         scope, environment = unit.rules, unit.file.environment
         scope.replace(substituted(scope.own, unit.scope))
-        scope.fill(environment, {name: value.plain() for name, value in unit.scope.params.items()})
+        scope.fill(environment)
+        full: dict[str, Declared] = {}
         for declared in scope.own.values():
             for call in applications(declared):
                 found = self.qualified(call.callee, unit) if "." in call.callee else None
                 if found is not None:
+                    full[call.callee] = found
                     put(environment, call.callee, found)
+        RuleChecker(self.report, self.vocabulary, scope, full, unit.visible).check()
 
     def qualified(self, name: str, unit: Unit) -> Declared | None:
         """What `std.norm.layer_norm` names: a declaration of a library that is used, or of the standard one."""

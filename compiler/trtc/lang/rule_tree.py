@@ -144,10 +144,8 @@ class RuleBuilder:
 
     def _prefix(self, tree: Tree[Token]) -> rules.Expr:
         operator, operand = str(tree.children[0]), self.expression(tree.children[1])
-        number = isinstance(operand, rules.Literal_) and type(operand.value) in (int, float)
-        if number and operator != "!":
-            value: Any = operand.value
-            return rules.Literal_(-value if operator == "-" else value, self._span(tree))
+        if isinstance(operand, rules.Literal_) and operator != "!" and not isinstance(operand.value, (bool, str)):
+            return rules.Literal_(-operand.value if operator == "-" else operand.value, self._span(tree))
         return rules.Prefix(operator, operand, self._span(tree))
 
     # ---- types and names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trtc.diagnostics import Label, Span
 from trtc.lang import rules, syntax
@@ -69,13 +69,12 @@ class RuleScope:
         self.own.update(changed)
         self.visible.update(changed)
 
-    def fill(self, environment: rules.Environment, params: Mapping[str, Any]) -> None:
-        """Says in the environment of the file's rules what their names mean."""
+    def fill(self, environment: rules.Environment) -> None:
+        """Says in the environment of the file's rules what their names mean. Parameters stand as numbers by now."""
         for table in (environment.patterns, environment.plugins, environment.externs, environment.params):
             table.clear()
         for name, declared in self.visible.items():
             put(environment, name, declared)
-        environment.params.update(params)
 
 
 def put(environment: rules.Environment, name: str, declared: Declared) -> None:

@@ -303,10 +303,11 @@ class Precision:
     span: Span
 
 
+_Rule: TypeAlias = "rules.Pattern | rules.Rewrite | rules.Horizontal | rules.Plugin | rules.Extern"
 Declaration: TypeAlias = (
-    "Use | Param | Dim | Model | Input | Output | Profile | Target | Builder | Pipeline | Verify | Emit | Precision"
-    " | rules.Pattern | rules.Rewrite | rules.Horizontal | rules.Plugin | rules.Extern"
+    "Use | Param | Dim | Model | Input | Output | Profile | Target | Builder | Pipeline | Verify | Emit | _Other"
 )
+_Other: TypeAlias = "Precision | _Rule"
 
 
 @dataclass(frozen=True, slots=True)

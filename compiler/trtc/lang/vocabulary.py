@@ -5,9 +5,13 @@ The language knows no other room of trtc; whoever calls it gathers these from wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from trtc.lang.report import Report
+    from trtc.lang.rules import Rule
 
 ValueType: TypeAlias = Literal[
     "bool", "int", "float", "string", "bytes", "ident", "ints", "floats", "strings", "idents"
@@ -55,11 +59,40 @@ class TargetSignature:
     doc: str = ""
 
 
+class AttributeSchema(Protocol):
+    """type: int, ints, float, floats, string, strings, tensor, graph."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def required(self) -> bool: ...
+
+
+class OperatorSchema(Protocol):
+    """least: how many inputs there must be. outputs: how many there may be; None: any number."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def optional(self) -> frozenset[str]: ...
+    @property
+    def variadic(self) -> bool: ...
+    @property
+    def least(self) -> int: ...
+    @property
+    def outputs(self) -> int | None: ...
+    @property
+    def attributes(self) -> Mapping[str, AttributeSchema]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """Everything nameable.
 
     operators: ONNX operators of the default domain, for `count(Conv)`; empty: not checked.
+    schemas: what rules may say of them.
+    functions: those of guards and right-hand sides: how many values each takes, at least and at most (None: any).
+    check_rules: looks at rules that are applied together, for what is wrong between them.
     libraries: name as written behind `use` (`std.standard`) -> path to print, text. Pipelines of libraries whose name
         begins with `std.` need no `use`.
     rungs: of verification, in their order.
@@ -71,6 +104,9 @@ class Vocabulary:
     targets: Mapping[str, TargetSignature] = field(default_factory=dict[str, TargetSignature])
     builder: Mapping[str, BuilderField] = field(default_factory=dict[str, BuilderField])
     operators: frozenset[str] = frozenset()
+    schemas: Mapping[str, OperatorSchema] = field(default_factory=dict[str, OperatorSchema])
+    functions: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
+    check_rules: Callable[[Sequence[Rule], Report], None] | None = None
     libraries: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     rungs: tuple[str, ...] = ("graph", "network", "engine")
     not_built: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from trtc.lang import rules
 
@@ -65,7 +65,7 @@ def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
     Spans and environments are left alone.
     """
     if isinstance(node, tuple):
-        items: tuple[Any, ...] = node
+        items = cast("tuple[Any, ...]", node)
         made = tuple(rebuilt(item, change) for item in items)
         return made if any(a is not b for a, b in zip(made, items, strict=True)) else items
     if not dataclasses.is_dataclass(node) or isinstance(node, (type, rules.Environment)):
