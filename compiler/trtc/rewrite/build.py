@@ -63,8 +63,8 @@ class Builder:
     origins: Sequence[oir.Node]
     rule: str
     lets: dict[str, Any] = field(default_factory=dict[str, Any])
-    members: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, "Sequence[Any]"])
-    """Of a horizontal: the values of a name in all members."""
+    siblings: tuple[State, ...] = ()
+    """Of a horizontal: the matches of all members, in order."""
     nodes: list[oir.Node] = field(default_factory=list[oir.Node])
     made: list[oir.Value] = field(default_factory=list[oir.Value])
     """New initializers."""
@@ -144,7 +144,7 @@ class Builder:
             except Missing:
                 found = ABSENT
             return self.build(call.inputs[1]) if found is ABSENT else found
-        if call.callee in self.members_functions():
+        if call.callee == "concat" and self.siblings:
             return self._concat(call)
         function = FUNCTIONS.get(call.callee)
         if function is not None:
@@ -165,6 +165,8 @@ class Builder:
             domain, op_type = DOMAIN, call.callee
         known = schema(op_type, domain)
         inputs = [self.build(one) for one in call.inputs]
+        if call.optional and any(one is ABSENT for one in inputs):
+            return inputs[0]
         attributes: dict[str, Any] = {}
         if call.spread is not None:
             attributes.update(self._spread(call.spread, known))
@@ -181,19 +183,42 @@ class Builder:
                 attributes[name] = item
         return self.op(domain, op_type, inputs, attributes)
 
-    def members_functions(self) -> tuple[str, ...]:
-        return ("concat",) if self.members else ()
-
     def _concat(self, call: rules.Apply) -> Any:
-        """`concat(w, axis = 0)` in a horizontal: the `w` of every member."""
-        name = call.inputs[0]
-        if not isinstance(name, rules.Value) or name.name not in self.members:
-            raise Declined("`concat` takes a name that every member has")
-        items = self.members[name.name]
+        """`concat(w, axis = 0)` in a horizontal: the `w` of every member. `concat(default(b, zeros), axis = 0)` fills
+        in for members without `b`, and is not there where no member has one."""
+        argument = call.inputs[0]
+        filled = isinstance(argument, rules.Apply) and argument.callee == "default"
+        items = self._of_each(argument.inputs[0] if filled else argument)  # pyright: ignore[reportAttributeAccessIssue]
         if all(item is ABSENT for item in items):
             return ABSENT
-        axis = self.build(call.given[0].value) if call.given else 0
-        return self.op("", "Concat", list(items), {"axis": axis})
+        if filled:
+            items = self._of_each(argument)
+        if any(item is ABSENT for item in items):
+            raise Declined(f"not every sibling has `{argument.span.text}`")
+        axis = next((self.build(g.value) for g in call.given), 0)
+        tensors = [constant_tensor(item) if isinstance(item, oir.Value) else None for item in items]
+        if all(t is not None and t.dtype == tensors[0].dtype for t in tensors):  # pyright: ignore[reportOptionalMemberAccess]
+            # As they are: weights are large, and nothing is computed.
+            arrays = [t.numpy() for t in tensors if t is not None]
+            try:
+                return Array(np.concatenate(arrays, axis=axis), tensors[0].dtype)  # pyright: ignore[reportOptionalMemberAccess]
+            except ValueError as error:
+                raise Declined(f"concat: {error}") from None
+        return self.op("", "Concat", items, {"axis": axis})
+
+    def _of_each(self, value: rules.Expr) -> list[Any]:
+        """What an expression is in each member."""
+        first = self.state
+        found: list[Any] = []
+        try:
+            for self.state in self.siblings:
+                try:
+                    found.append(self.build(value))
+                except Missing:
+                    found.append(ABSENT)
+        finally:
+            self.state = first
+        return found
 
     def _spread(self, name: str, known: Schema | None) -> dict[str, Any]:
         node = self.scope.values.get(name)

@@ -199,8 +199,7 @@ class _Run:
         try:
             news = replacement(builder, rewrite, olds)
             check(self.module, olds, news)
-            freed = _freed(matched)
-            growth = builder.added - freed
+            growth = builder.added - freed(matched)
             if growth > self.shop.budget:
                 raise Declined(f"its constants would add {growth} bytes, and {self.shop.budget} are left")
         except BaseException:
@@ -346,7 +345,7 @@ def _shape(shape: tuple[Any, ...] | None) -> str:
     return "not known" if shape is None else f"[{', '.join(dims.text(d) for d in shape)}]"
 
 
-def _freed(matched: Sequence[oir.Node]) -> int:
+def freed(matched: Sequence[oir.Node]) -> int:
     """Bytes of constants that nothing but the match uses."""
     inside = set(matched)
     seen: set[oir.Value] = set()
@@ -391,4 +390,4 @@ def commit(
         waiting = left
 
 
-__all__ = ["MAX_GROWTH", "Index", "Miss", "Rule", "apply", "check", "commit", "find", "prepare"]
+__all__ = ["MAX_GROWTH", "Index", "Miss", "Rule", "apply", "check", "commit", "find", "freed", "prepare"]
