@@ -17,6 +17,9 @@ Child: TypeAlias = "Tree[Token] | Token"
 Declared: TypeAlias = rules.Pattern | rules.Rewrite | rules.Horizontal | rules.Plugin | rules.Extern
 
 _WORDS = {"true": True, "false": False, "inf": float("inf")}
+#: How tightly operators bind.
+_LEVELS = {"OR": 1, "AND": 2, "COMPARE": 3, "SUM": 4, "PRODUCT": 5, "AT": 5}
+_COMPARISON = 3
 _PLUGIN_SETTINGS = ("creator", "version", "namespace", "library")
 
 
@@ -41,8 +44,7 @@ class RuleBuilder:
             "pcall": self._apply,
             "group": lambda t: self.expression(t.children[0]),
             "of_type": self._of_type,
-            "sign": self._prefix,
-            "not": self._prefix,
+            "operation": self._operation,
         }
 
     def declaration(self, tree: Tree[Token], doc: str | None) -> Declared:
@@ -79,11 +81,7 @@ class RuleBuilder:
                 return rules.Capture(str(child)[1:], span)
             made: Any = self._builder.expression(child)
             return rules.Literal_(made.value, span)
-        make = self._expressions.get(child.data)
-        if make is not None:
-            return make(child)
-        left, operator, right = child.children
-        return rules.Infix(str(operator), self.expression(left), self.expression(right), self._span(child))
+        return self._expressions[child.data](child)
 
     def _all(self, children: Sequence[Child]) -> tuple[rules.Expr, ...]:
         return tuple(map(self.expression, children))
@@ -142,11 +140,39 @@ class RuleBuilder:
         operand, type_ = tree.children
         return rules.Typed(self.expression(operand), self._type(type_), self._span(tree))
 
-    def _prefix(self, tree: Tree[Token]) -> rules.Expr:
-        operator, operand = str(tree.children[0]), self.expression(tree.children[1])
-        if isinstance(operand, rules.Literal_) and operator != "!" and not isinstance(operand.value, (bool, str)):
-            return rules.Literal_(-operand.value if operator == "-" else operand.value, self._span(tree))
-        return rules.Prefix(operator, operand, self._span(tree))
+    # ---- operators
+
+    def _operation(self, tree: Tree[Token]) -> rules.Expr:
+        parts = list(reversed(tree.children))
+        return self._climb(parts, 0)[0]
+
+    def _climb(self, parts: list[Child], least: int) -> tuple[rules.Expr, int, int]:
+        """The expression that `parts` (last first) begin with, of operators that bind as `least` or more tightly.
+
+        With it come the places where its text begins and ends, parentheses included.
+        """
+        left, start, end = self._operand(parts)
+        while parts and (level := _LEVELS[_type(parts[-1])]) >= least:
+            operator = parts.pop()
+            right, _, end = self._climb(parts, level + 1)
+            span = self._builder.source.span(start, end)
+            left = rules.Infix(str(operator), left, right, span)
+            if level == _COMPARISON and parts and _type(parts[-1]) == "COMPARE":
+                help = "write `a < b && b < c`"
+                self._error("T0101", "comparisons do not follow one another", self._span(parts[-1]), help=help)
+        return left, start, end
+
+    def _operand(self, parts: list[Child]) -> tuple[rules.Expr, int, int]:
+        first = parts.pop()
+        place = self._span(first)
+        if _type(first) not in ("SUM", "NOT"):
+            return self.expression(first), place.start, place.end
+        # `!` negates a comparison, a sign the one operand behind it.
+        operand, _, end = self._climb(parts, _COMPARISON) if _type(first) == "NOT" else self._operand(parts)
+        span = self._builder.source.span(place.start, end)
+        if isinstance(operand, rules.Literal_) and first != "!" and not isinstance(operand.value, (bool, str)):
+            return rules.Literal_(-operand.value if first == "-" else operand.value, span), place.start, end
+        return rules.Prefix(str(first), operand, span), place.start, end
 
     # ---- types and names
 
@@ -352,6 +378,10 @@ class RuleBuilder:
 
     def _error(self, code: str, message: str, span: Span, *, help: str | None = None) -> None:
         self._builder.errors.append(Diagnostic(code, message, span=span, help=help))
+
+
+def _type(child: Child) -> str:
+    return child.type if isinstance(child, Token) else ""
 
 
 def _tree(child: Child) -> Tree[Token]:
