@@ -76,9 +76,9 @@ class _Maker:
             if bound is not None:
                 if bound is value or _same_constant(state, bound, value):
                     return then()
-                return state.miss(span, value, lambda: f"`{name}` stands for another value already")
+                return state.miss(span, value, lambda: f"`{name}` is {_name(bound)} already, and here stands {_what(state, value)}", 1)
             if value is None:
-                return state.miss(span, None, lambda: f"there is no input for `{name}`")
+                return state.miss(span, None, lambda: f"there is no input for `{name}`", 1)
             state.bind(state.values, slot, value)
             if inner is None:
                 return then()
@@ -103,40 +103,41 @@ class _Maker:
             value = values[at] if at < len(values) else None
             if one is None:
                 if value is not None:
-                    return state.miss(span, value, lambda: f"input {at} of {op_type} is given")
+                    return state.miss(span, value, lambda: f"input {at + 1} of {op_type} is given: {_name(value)}", 1)
                 return feed(state, given, values, at + 1, then)
             return one(state, value, lambda: feed(state, given, values, at + 1, then))
 
         def match(state: State, value: oir.Value | None, then: Then) -> bool:
             made = value.producer() if value is not None else None
             if made is None or made.op_type != op_type or made.domain != domain:
-                return state.miss(span, value, lambda: f"it wants {op_type}, and finds {_what(state, value)}")
+                return state.miss(span, value, lambda: f"the pattern needs {op_type}, found {_what(state, value)}")
             state.step()
             if value.index() != index:  # pyright: ignore[reportOptionalMemberAccess]
-                return state.miss(span, value, lambda: f"this is output {value.index()} of {op_type}")  # pyright: ignore[reportOptionalMemberAccess]
+                return state.miss(span, value, lambda: f"this is output {value.index()} of {op_type}", 1)  # pyright: ignore[reportOptionalMemberAccess]
             bound = state.ops[slot]
             if bound is not None:
-                return then() if bound is made else state.miss(span, value, lambda: f"this is another {op_type}")
+                return then() if bound is made else state.miss(span, value, lambda: f"it is another {op_type} than before: `{made.name}`", 1)
             given = made.inputs
             if len(given) > count and (variadic or any(v is not None for v in given[count:])):
-                return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}")
+                return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}", 1)
             if len(given) < count and variadic and any(i is not None for i in inputs[len(given) :]):
-                return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}")
+                return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}", 1)
             if op_type == "Split" and len(made.outputs) != outputs:
-                return state.miss(span, value, lambda: f"Split has {len(made.outputs)} outputs, the pattern {outputs}")
+                return state.miss(span, value, lambda: f"Split has {len(made.outputs)} outputs, the pattern {outputs}", 1)
             if state.nodes and made.graph is not state.nodes[0][0].graph:
-                return state.miss(span, value, lambda: f"{op_type} is in another graph")
+                return state.miss(span, value, lambda: f"{op_type} `{made.name}` is in another graph", 1)
             mark = state.mark()
-            state.bind(state.ops, slot, made)
-            state.nodes.append((made, shared))
             if not attributes(state, made):
                 state.undo(mark)
                 return False
+            state.bind(state.ops, slot, made)
+            state.nodes.append((made, shared))
             if swapped is None:
                 if feed(state, inputs, given, 0, then):
                     return True
             else:
                 inner = state.mark()
+                given = _in_order(state, given)
                 if feed(state, inputs, given, 0, then):
                     return True
                 state.undo(inner)
@@ -158,9 +159,9 @@ class _Maker:
             if value is None:
                 return inner(state, value, then)
             if classes is not None and state.module.dtype(value) not in classes:
-                return state.miss(span, value, lambda: f"its dtype is {_dtype(state, value)}, not {type.dtype}")
+                return state.miss(span, value, lambda: f"{_name(value)} is {_dtype(state, value)}, the pattern needs {type.dtype}", 1)
             if type.const and not state.constants.is_constant(value):
-                return state.miss(span, value, lambda: "it is not a constant")
+                return state.miss(span, value, lambda: f"the pattern needs a constant, found {_what(state, value)}")
             if plain:
                 return inner(state, value, then)
             mark = state.mark()
@@ -243,6 +244,14 @@ class _Maker:
         return match
 
 
+def _in_order(state: State, given: Sequence[oir.Value | None]) -> Sequence[oir.Value | None]:
+    """Operands in an order of their own, whatever that in the file: where both orders match, always the same wins."""
+    if len(given) != 2 or given[0] is None or given[1] is None:
+        return given
+    first, second = ((state.constants.is_constant(v), v.name or "") for v in given if v is not None)
+    return given if first <= second else (given[1], given[0])
+
+
 def _anything(state: State, value: oir.Value | None, then: Then) -> bool:
     return value is not None and then()
 
@@ -253,7 +262,7 @@ def _number(node: p.Number) -> Matcher:
     def match(state: State, value: oir.Value | None, then: Then) -> bool:
         found = state.constants.uniform(value) if value is not None else None
         if found is None or isinstance(found, bool) != isinstance(wanted, bool):
-            return state.miss(span, value, lambda: f"it wants the constant {wanted}, and finds {_what(state, value)}")
+            return state.miss(span, value, lambda: f"the pattern needs the constant {wanted}, found {_what(state, value)}")
         dtype = state.module.dtype(value) if value is not None else None
         if dtype in FLOATS and dtype is not None:
             if tolerance is None:
@@ -262,7 +271,7 @@ def _number(node: p.Number) -> Matcher:
                 fits = abs(found - wanted) <= (tolerance or max(1e-6, 2 * relative_ulp(dtype))) * abs(wanted)
         else:
             fits = found == wanted
-        return then() if fits else state.miss(span, value, lambda: f"the constant is {found:.9g}, not {wanted}")
+        return then() if fits else state.miss(span, value, lambda: f"the constant is {found:.9g}, the pattern needs {span.text}", 1)
 
     return match
 
@@ -282,12 +291,12 @@ def _captured(node: p.Captured) -> Matcher:
             if found is None:
                 found = state.constants.uniform(value)
         if found is None:
-            return state.miss(span, value, lambda: f"it wants a constant number, and finds {_what(state, value)}")
+            return state.miss(span, value, lambda: f"the pattern needs a constant number, found {_what(state, value)}")
         bound = state.captures[slot]
         if bound is not None:
             if bound == found:
                 return then()
-            return state.miss(span, value, lambda: f"it is {found}, and was {bound} before")
+            return state.miss(span, value, lambda: f"`{span.text}` is {bound} already, and here it is {found}", 1)
         state.bind(state.captures, slot, found)
         return then()
 
@@ -302,13 +311,13 @@ def _ints(node: p.Ints) -> Matcher:
         if found is None and value is not None:
             found = state.module.fact(value).value
         if found is None:
-            return state.miss(span, value, lambda: f"it wants known integers, and finds {_what(state, value)}")
+            return state.miss(span, value, lambda: f"the pattern needs known integers, found {_what(state, value)}")
         rank = _axes_rank(state, op)
         mark = state.mark()
         if items_match(state, found, items, scope, rank):
             return then()
         state.undo(mark)
-        return state.miss(span, value, lambda: f"it is {list(found)}, not {span.text}")
+        return state.miss(span, value, lambda: f"{_name(value)} is {list(found)}, the pattern needs {span.text}", 1)
 
     return match
 
@@ -371,6 +380,10 @@ def _what(state: State, value: oir.Value | None) -> str:
         return f"the constant {number:.9g}" if number is not None else f"a constant (`{value.name}`)"
     made = value.producer()
     return f"an input of the graph (`{value.name}`)" if made is None else f"{made.op_type} (`{made.name}`)"
+
+
+def _name(value: oir.Value | None) -> str:
+    return "a value that is not given" if value is None else f"`{value.name}`"
 
 
 __all__ = ["Matcher", "Then", "matcher"]
