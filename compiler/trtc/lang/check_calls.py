@@ -218,7 +218,7 @@ class CallChecker:
     # ---- marks
 
     def _marks(self, call: rules.Apply, place: Place) -> None:
-        if call.optional and place != "match":
+        if call.optional and place not in ("match", "build"):
             self.error("T0321", f"`{call.callee}?` belongs in a pattern", call.name_span)
         elif call.optional and not call.inputs:
             self.error("T0306", f"`{call.callee}?` needs an input, which it is where it is absent", call.span)
