@@ -225,6 +225,18 @@ def _all_equal(known: Known, items: Any, value: Any) -> bool:
     return all(item == value for item in items)
 
 
+@function("same_equation")
+def _same_equation(known: Known, one: str, other: str) -> bool:
+    """same_equation($e, "bij,bjd->bid"): whether two equations of Einsum are the same but for their letters."""
+
+    def plain(equation: str) -> str:
+        letters: dict[str, str] = {}
+        text = equation.replace(" ", "")
+        return "".join(letters.setdefault(c, chr(97 + len(letters))) if c.isalpha() else c for c in text)
+
+    return plain(one) == plain(other)
+
+
 # ---- of permutations and axes
 
 
@@ -285,6 +297,20 @@ def _finite(known: Known, w: Any) -> bool:
 def _all_zero(known: Known, w: Any) -> bool:
     """all_zero(w): whether every element of a constant is 0."""
     return not array(known, w).any()
+
+
+@function("halves_equal")
+def _halves_equal(known: Known, w: Any) -> bool:
+    """halves_equal(w): whether the two halves of the last axis of a constant are the same."""
+    data = array(known, w)
+    return data.ndim > 0 and data.shape[-1] % 2 == 0 and bool((np.split(data, 2, -1)[0] == np.split(data, 2, -1)[1]).all())
+
+
+@function("pairs_equal")
+def _pairs_equal(known: Known, w: Any) -> bool:
+    """pairs_equal(w): whether every other element of the last axis of a constant is the one before it."""
+    data = array(known, w)
+    return data.ndim > 0 and data.shape[-1] % 2 == 0 and bool((data[..., ::2] == data[..., 1::2]).all())
 
 
 @function("filled", makes=True)
