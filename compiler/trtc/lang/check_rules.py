@@ -348,6 +348,8 @@ class RuleChecker:
         bindings = Bindings({})
         bindings.match((), (), (), plugin.parameters)
         bindings.optional.clear()
+        # The meaning may depend on the fields: `$score_threshold` is the value at the call.
+        bindings.always.update(f"${field.name.text}" for field in plugin.fields)
         expressions = self._expressions(bindings, plugin.name.text)
         self._parameters((*plugin.parameters, *plugin.outputs), expressions)
         for output in plugin.outputs:

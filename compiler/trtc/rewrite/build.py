@@ -156,13 +156,15 @@ class Builder:
                 return function.run(Known(self.module, self.shop.constants), *arguments, **named)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                 raise Declined(f"{call.callee}: {error}") from None
-        domain, _, op_type = call.callee.rpartition(".")
-        if call.callee in self.scope.environment.plugins:
-            from trtc.ir.plugins import DOMAIN
+        plugin = self.scope.environment.plugins.get(call.callee)
+        if plugin is not None:
+            from trtc.rewrite import plugins
 
             if not self.shop.plugins:
                 raise Declined(f"the target has no plugins, so `{call.callee}` stays the operators that it means")
-            domain, op_type = DOMAIN, call.callee
+            fields = {given.name.text: self.build(given.value) for given in call.given}
+            return plugins.call(self, plugin, [self.build(one) for one in call.inputs], fields)
+        domain, _, op_type = call.callee.rpartition(".")
         known = schema(op_type, domain)
         inputs = [self.build(one) for one in call.inputs]
         if call.optional and any(one is ABSENT for one in inputs):
@@ -251,6 +253,8 @@ class Builder:
         if op_type == "Split":
             outputs = len(inputs[1]) if len(inputs) > 1 and isinstance(inputs[1], tuple) else 1
             outputs = int(attributes.get("num_outputs", outputs))
+        elif op_type == "TopK":
+            outputs = 2
         origins, rule = self.origins, self.rule
         node = edit.node(
             self.module, op_type, values, attributes, origins=origins, rule=rule, domain=domain, outputs=outputs
@@ -387,8 +391,7 @@ class Builder:
             rounded = np.ascontiguousarray(data.astype(dtype.numpy()))
         if dtype in FLOATS and np.isfinite(data).all() and not np.isfinite(rounded.astype(np.float64)).all():
             raise Declined(f"a constant of the replacement does not fit into {dtype.name.lower()}")
-        if rounded.ndim == 0 and data.ndim:
-            rounded = rounded.reshape(data.shape)
+        rounded = rounded.reshape(data.shape)  # `ascontiguousarray` makes a list of a scalar
         self.added += rounded.nbytes
         tensor = oir.Tensor(rounded, dtype=dtype, shape=oir.Shape(data.shape))
         value = edit.constant(self.module, tensor, f"{self.rule}_constant")

@@ -176,7 +176,8 @@ class Instance:
         name = getattr(said, "name", None) or getattr(said, "text", None)
         if not isinstance(name, str):
             return True  # arithmetic over other sizes: what the body computes is checked by inference
-        return name == "_" or self.sizes.setdefault(name, dim) == dim
+        params = self.plugin.environment.params
+        return name == "_" or (params[name] if name in params else self.sizes.setdefault(name, dim)) == dim
 
     # ---- fields
 
