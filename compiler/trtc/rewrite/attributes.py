@@ -33,13 +33,19 @@ def attributes_matcher(node: Op) -> Callable[[State, oir.Node], bool]:
                     return state.miss(
                         span,
                         made.outputs[0],
-                        lambda name=name, attr=attr: f"`{name}` is {_show(attr)}, not its default",
+                        lambda name=name, attr=attr: f"`{name}` of `{made.name}` is {_show(attr)}, not its default",
+                        1,
                     )
         for name, value, default in wanted:
             attr = attributes.get(name)
             found = plain(attr) if attr is not None else default
             if not _matches(state, made, name, value, found, scope, axis):
-                return state.miss(value.span, made.outputs[0], lambda name=name, found=found: f"`{name}` is {found}")
+                return state.miss(
+                    value.span,
+                    made.outputs[0],
+                    lambda name=name, value=value, found=found: _differs(made, name, value, found),
+                    1,
+                )
         return True
 
     return match
@@ -142,6 +148,18 @@ def plain(attr: oir.Attr) -> Any:
     return attr.value
 
 
+def _differs(made: oir.Node, name: str, value: rules.Expr, found: Any) -> str:
+    what = "not given" if found is None else _text(found)
+    if isinstance(value, rules.Capture):
+        return f"`{name}` of `{made.name}` is {what}, and `{value.span.text}` is another already"
+    return f"`{name}` of `{made.name}` is {what}, the pattern needs {value.span.text}"
+
+
 def _show(attr: oir.Attr) -> str:
-    value = plain(attr)
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return _text(plain(attr))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:.9g}" if isinstance(value, float) else str(list(value) if isinstance(value, tuple) else value)

@@ -19,11 +19,11 @@ from trtc.lang import rules
 from trtc.pipeline.passes import Context, PassResult
 from trtc.rewrite import program as p
 from trtc.rewrite.build import Builder, Declined, Workshop
-from trtc.rewrite.evaluate import holds
+from trtc.rewrite.evaluate import failing, holds, said
 from trtc.rewrite.functions import ABSENT, Array
 from trtc.rewrite.match import Matcher, matcher
 from trtc.rewrite.program import Program, compile_rule
-from trtc.rewrite.state import Miss, OutOfBudget, State
+from trtc.rewrite.state import OutOfBudget, State
 
 if TYPE_CHECKING:
     from trtc.rewrite.state import Constants
@@ -239,7 +239,9 @@ def _guards(state: State, rule: Rule) -> bool:
     pending = [*state.guards, *((guard, rule.program.scope) for guard in rule.program.rule.guards)]
     for guard, scope in pending:
         if not holds(state, guard, scope):
-            state.miss(guard.span, None, lambda guard=guard: f"`{guard.span.text}` does not hold")
+            if state.trace is not None:
+                failed = failing(state, guard, scope)
+                state.miss(failed.span, None, lambda failed=failed, scope=scope: said(state, failed, scope), 2)
             state.undo(mark)
             return False
     return True
@@ -257,7 +259,7 @@ def _others(state: State, rule: Rule) -> bool:
                 break
             state.undo(mark)
         else:
-            return state.miss(target.span, None, lambda target=target: f"nothing fits `{target.name}`")
+            return state.miss(target.span, None, lambda target=target: f"nothing fits `{target.name}`", 1)
     return True
 
 
@@ -390,4 +392,4 @@ def commit(
         waiting = left
 
 
-__all__ = ["MAX_GROWTH", "Index", "Miss", "Rule", "apply", "check", "commit", "find", "freed", "prepare"]
+__all__ = ["MAX_GROWTH", "Index", "Rule", "apply", "check", "commit", "find", "freed", "prepare"]

@@ -181,6 +181,44 @@ def holds(state: State, guard: rules.Expr, scope: Scope) -> bool:
         return False
 
 
+def failing(state: State, guard: rules.Expr, scope: Scope) -> rules.Expr:
+    """The part of a guard that does not hold."""
+    if isinstance(guard, rules.Infix) and guard.operator == "&&":
+        return failing(state, guard.right if holds(state, guard.left, scope) else guard.left, scope)
+    return guard
+
+
+def said(state: State, guard: rules.Expr, scope: Scope) -> str:
+    """That a guard does not hold, and what the names in it stand for."""
+    from trtc.ir import dims
+
+    found: dict[str, str] = {}
+    pending: list[rules.Expr] = [guard]
+    while pending:
+        one = pending.pop(0)
+        if isinstance(one, rules.Capture | rules.Value):
+            try:
+                worth = evaluate(state, one, scope)
+            except Unbound:
+                continue
+            if isinstance(worth, float):
+                found[one.span.text] = f"{worth:.9g}"
+            elif isinstance(worth, bool | int | str | tuple):
+                found[one.span.text] = str(list(worth) if isinstance(worth, tuple) else worth)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            elif dim_or_number(worth) is not None:
+                found[one.span.text] = dims.text(worth)
+            else:
+                found[one.span.text] = f"`{worth.name}`"
+        elif isinstance(one, rules.Infix):
+            pending += [one.left, one.right]
+        elif isinstance(one, rules.Prefix):
+            pending.append(one.operand)
+        elif isinstance(one, rules.Apply):
+            pending += one.inputs
+    values = ", ".join(f"{name} is {value}" for name, value in found.items())
+    return f"`{guard.span.text}` does not hold" + (f": {values}" if values else "")
+
+
 def dim_or_number(value: Any) -> Dim | None:
     """A value that may stand in a shape."""
     from trtc.ir.dims import Expr
@@ -188,4 +226,16 @@ def dim_or_number(value: Any) -> Dim | None:
     return value if isinstance(value, int | Expr) and not isinstance(value, bool) else None
 
 
-__all__ = ["ABSENT", "Captured", "Unbound", "dim_or_number", "evaluate", "holds", "lookup", "same", "slot_of"]
+__all__ = [
+    "ABSENT",
+    "Captured",
+    "Unbound",
+    "dim_or_number",
+    "evaluate",
+    "failing",
+    "holds",
+    "lookup",
+    "said",
+    "same",
+    "slot_of",
+]

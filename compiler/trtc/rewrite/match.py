@@ -76,7 +76,9 @@ class _Maker:
             if bound is not None:
                 if bound is value or _same_constant(state, bound, value):
                     return then()
-                return state.miss(span, value, lambda: f"`{name}` is {_name(bound)} already, and here stands {_what(state, value)}", 1)
+                return state.miss(
+                    span, value, lambda: f"`{name}` is {_name(bound)} already, and here stands {_what(state, value)}", 1
+                )
             if value is None:
                 return state.miss(span, None, lambda: f"there is no input for `{name}`", 1)
             state.bind(state.values, slot, value)
@@ -116,14 +118,20 @@ class _Maker:
                 return state.miss(span, value, lambda: f"this is output {value.index()} of {op_type}", 1)  # pyright: ignore[reportOptionalMemberAccess]
             bound = state.ops[slot]
             if bound is not None:
-                return then() if bound is made else state.miss(span, value, lambda: f"it is another {op_type} than before: `{made.name}`", 1)
+                return (
+                    then()
+                    if bound is made
+                    else state.miss(span, value, lambda: f"it is another {op_type} than before: `{made.name}`", 1)
+                )
             given = made.inputs
             if len(given) > count and (variadic or any(v is not None for v in given[count:])):
                 return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}", 1)
             if len(given) < count and variadic and any(i is not None for i in inputs[len(given) :]):
                 return state.miss(span, value, lambda: f"{op_type} has {len(given)} inputs, the pattern {count}", 1)
             if op_type == "Split" and len(made.outputs) != outputs:
-                return state.miss(span, value, lambda: f"Split has {len(made.outputs)} outputs, the pattern {outputs}", 1)
+                return state.miss(
+                    span, value, lambda: f"Split has {len(made.outputs)} outputs, the pattern {outputs}", 1
+                )
             if state.nodes and made.graph is not state.nodes[0][0].graph:
                 return state.miss(span, value, lambda: f"{op_type} `{made.name}` is in another graph", 1)
             mark = state.mark()
@@ -159,7 +167,9 @@ class _Maker:
             if value is None:
                 return inner(state, value, then)
             if classes is not None and state.module.dtype(value) not in classes:
-                return state.miss(span, value, lambda: f"{_name(value)} is {_dtype(state, value)}, the pattern needs {type.dtype}", 1)
+                return state.miss(
+                    span, value, lambda: f"{_name(value)} is {_dtype(state, value)}, the pattern needs {type.dtype}", 1
+                )
             if type.const and not state.constants.is_constant(value):
                 return state.miss(span, value, lambda: f"the pattern needs a constant, found {_what(state, value)}")
             if plain:
@@ -262,7 +272,9 @@ def _number(node: p.Number) -> Matcher:
     def match(state: State, value: oir.Value | None, then: Then) -> bool:
         found = state.constants.uniform(value) if value is not None else None
         if found is None or isinstance(found, bool) != isinstance(wanted, bool):
-            return state.miss(span, value, lambda: f"the pattern needs the constant {wanted}, found {_what(state, value)}")
+            return state.miss(
+                span, value, lambda: f"the pattern needs the constant {wanted}, found {_what(state, value)}"
+            )
         dtype = state.module.dtype(value) if value is not None else None
         if dtype in FLOATS and dtype is not None:
             if tolerance is None:
@@ -271,7 +283,11 @@ def _number(node: p.Number) -> Matcher:
                 fits = abs(found - wanted) <= (tolerance or max(1e-6, 2 * relative_ulp(dtype))) * abs(wanted)
         else:
             fits = found == wanted
-        return then() if fits else state.miss(span, value, lambda: f"the constant is {found:.9g}, the pattern needs {span.text}", 1)
+        return (
+            then()
+            if fits
+            else state.miss(span, value, lambda: f"the constant is {found:.9g}, the pattern needs {span.text}", 1)
+        )
 
     return match
 

@@ -32,17 +32,21 @@ def type_matches(
     assert wanted is not None
     shape = state.module.shape(value)
     if shape is None:
-        state.miss(span, value, lambda: "its rank is not known")
+        state.miss(span, value, lambda: f"the rank of {_called(value)} is not known", 1)
         return None
     at = next((i for i, d in enumerate(wanted) if isinstance(d, syntax.AnyDims)), None)
     if at is None:
         if len(shape) != len(wanted):
-            state.miss(span, value, lambda: f"it has rank {len(shape)}, the pattern needs {_text(type)}")
+            state.miss(
+                span, value, lambda: f"{_called(value)} has rank {len(shape)}, the pattern needs {_text(type)}", 1
+            )
             return None
         pairs = list(zip(wanted, shape, strict=True))
     else:
         if len(shape) < len(wanted) - 1:
-            state.miss(span, value, lambda: f"it has rank {len(shape)}, the pattern needs {_text(type)}")
+            state.miss(
+                span, value, lambda: f"{_called(value)} has rank {len(shape)}, the pattern needs {_text(type)}", 1
+            )
             return None
         tail = len(wanted) - at - 1
         pairs = [*zip(wanted[:at], shape, strict=False)]
@@ -54,7 +58,7 @@ def type_matches(
         if fits is None:
             late.append((expression, dim))
         elif not fits:
-            state.miss(span, value, lambda: f"its shape is {_shape(shape)}, the pattern needs {_text(type)}")
+            _differs(state, value, shape, type, span)
             return None
     if not late:
         return sure
@@ -62,7 +66,7 @@ def type_matches(
     def check() -> bool:
         for expression, dim in late:
             if _dim(state, expression, dim, scope) is not True:
-                return state.miss(span, value, lambda: f"its shape is {_shape(shape)}, the pattern needs {_text(type)}")
+                return _differs(state, value, shape, type, span)
         return True
 
     return check
@@ -161,10 +165,12 @@ def related(
     shape = state.module.shape(view) if view is not None else None
     under = state.module.shape(inner) if inner is not None else None
     if shape is None or under is None:
-        return state.miss(span, view, lambda: "its rank is not known")
+        return state.miss(span, view, lambda: f"the rank of {_called(view)} is not known", 1)
     if _related(state, shape, under, relation, scope):
         return True
-    return state.miss(span, view, lambda: f"its shape is {_shape(shape)}, from {_shape(under)}: not {span.text}")
+    return state.miss(
+        span, view, lambda: f"{_called(view)} is {_shape(shape)}, from {_shape(under)}: not {span.text}", 1
+    )
 
 
 def _related(
@@ -196,6 +202,16 @@ def _reshaped(state: State, item: rules.Expr, at: int, dim: Dim, under: Sequence
     if isinstance(item, rules.Literal_) and item.value == 0:
         return at < len(under) and under[at] == dim
     return items_match(state, (dim,), (item,), scope)
+
+
+def _differs(state: State, value: oir.Value, shape: Sequence[Dim], type: rules.Type, span: Span) -> bool:
+    return state.miss(
+        span, value, lambda: f"the shape of {_called(value)} is {_shape(shape)}, the pattern needs {_text(type)}", 1
+    )
+
+
+def _called(value: oir.Value | None) -> str:
+    return "what is not there" if value is None else f"`{value.name}`"
 
 
 def _shape(shape: Sequence[Dim]) -> str:

@@ -1,10 +1,10 @@
-"""One attempt at a match: what is bound so far, how to take it back, and where it got furthest."""
+"""One attempt at a match: what is bound so far, how to take it back, and who is told where it stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trtc.diagnostics import Span
 from trtc.lang import rules
@@ -25,15 +25,11 @@ class OutOfBudget(Exception):
     """An attempt took too many steps."""
 
 
-@dataclass(slots=True)
-class Miss:
-    """Where the best attempt stopped: `matched` operations of the pattern fit, then this did not."""
+class Trace(Protocol):
+    """Told of every place where an attempt does not go on. `near`: 0 something else stands there, 1 the right thing
+    with another value or type, 2 a condition over what fits."""
 
-    matched: int
-    span: Span
-    reason: str
-    value: oir.Value | None
-    nodes: tuple[oir.Node, ...] = ()
+    def miss(self, state: State, span: Span, value: oir.Value | None, reason: Callable[[], str], near: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -52,7 +48,7 @@ class State:
     guards: list[tuple[rules.Expr, Scope]] = field(init=False)
     trail: list[tuple[list[Any], int]] = field(init=False)
     steps: int = 0
-    trace: Callable[[Miss], None] | None = None
+    trace: Trace | None = None
 
     def __post_init__(self) -> None:
         self.values = [None] * self.program.values
@@ -89,9 +85,8 @@ class State:
         if self.steps > BUDGET:
             raise OutOfBudget
 
-    def miss(self, span: Span, value: oir.Value | None, reason: Callable[[], str]) -> bool:
-        """Always False; notes the miss where somebody asked."""
+    def miss(self, span: Span, value: oir.Value | None, reason: Callable[[], str], near: int = 0) -> bool:
+        """Always False; told to the trace where somebody asked."""
         if self.trace is not None:
-            nodes = tuple(node for node, _ in self.nodes)
-            self.trace(Miss(len(set(nodes)), span, reason(), value, nodes))
+            self.trace.miss(self, span, value, reason, near)
         return False
