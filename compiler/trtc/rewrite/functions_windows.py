@@ -78,17 +78,67 @@ def _pads_below(known: Known, pads: Any, kernel: Any) -> bool:
 @function("to_end")
 def _to_end(known: Known, end: Any, size: Any) -> bool:
     """to_end($e, dim(x, a)): whether the end of a slice is that of the axis."""
-    return (isinstance(end, int) and end >= _FAR) or end == size or (_number(end, size) and end >= size)
+    return end == size or (isinstance(end, int) and (end >= _FAR or (isinstance(size, int) and end >= size)))
 
 
-def _number(*values: Any) -> bool:
-    return all(isinstance(v, int) for v in values)
+@function("steps_of")
+def _steps_of(known: Known, steps: Any) -> tuple[int, ...]:
+    """steps_of(s): the steps of a Slice as a list."""
+    found = known.constants.ints(steps)
+    if found is None:
+        raise ValueError("the steps are not constant")
+    return found
 
 
-@function("slice_start")
-def _slice_start(known: Known, outer: int, inner: int) -> int:
-    """slice_start(a, b): where a slice that begins at `b` begins in what was sliced from `a` on."""
-    return min(outer + inner, 2**63 - 1)
+@function("positive")
+def _positive(known: Known, items: Any) -> bool:
+    """positive(s): whether every element of a constant list is above 0."""
+    return min(_steps_of(known, items)) > 0
+
+
+@function("wrapped")
+def _wrapped(known: Known, index: int, size: Any) -> Any:
+    """wrapped($i, n): an index that counts from the end where it is below zero, counted from the front."""
+    return index + size if index < 0 else index
+
+
+@function("is_whole")
+def _is_whole(known: Known, size: Any) -> bool:
+    """is_whole(d): whether a size is a number, and not a symbol."""
+    return isinstance(size, int)
+
+
+# ---- casts
+
+
+@function("lossless")
+def _lossless(known: Known, x: Any, y: Any) -> bool:
+    """lossless(x, y): whether the dtype of `y` holds every number that the dtype of `x` has."""
+    start, end = dtype_of(known, x), dtype_of(known, y)
+    if start == end:
+        return True
+    one, other = _KINDS.get(start.name), _KINDS.get(end.name)
+    if one is None or other is None or end.name == "BOOL":
+        return False
+    (kind, digits, exponent), (into, wide, range_) = one, other
+    if kind == "f":
+        return into == "f" and wide >= digits and range_ >= exponent
+    if into == "f":
+        return wide >= digits and range_ > digits.bit_length()
+    # A signed integer is no unsigned one; an unsigned one needs a digit more than the signed has, less its sign.
+    return wide >= digits and not (kind == "i" and into == "u")
+
+
+#: Kind, binary digits of the magnitude, bits of the exponent.
+_KINDS: dict[str, tuple[str, int, int]] = {
+    "BOOL": ("u", 1, 0),
+    **{f"UINT{n}": ("u", n, 0) for n in (8, 16, 32, 64)},
+    **{f"INT{n}": ("i", n - 1, 0) for n in (8, 16, 32, 64)},
+    "FLOAT16": ("f", 11, 5),
+    "BFLOAT16": ("f", 8, 8),
+    "FLOAT": ("f", 24, 8),
+    "DOUBLE": ("f", 53, 11),
+}
 
 
 # ---- broadcasting
@@ -139,3 +189,27 @@ def _turned(known: Known, w: Any, turn: int) -> Array:
     """turned(w, $t): a constant matrix, transposed where `$t` is not 0."""
     data = array(known, w)
     return Array(np.transpose(data) if turn else data, dtype_of(known, w))
+
+
+# ---- blocks
+
+
+@function("corners")
+def _corners(known: Known, places: Any) -> bool:
+    """corners([i, j, …]): whether four pairs are the four corners of a 2x2 block, in whatever order."""
+    pairs = sorted(zip(places[::2], places[1::2], strict=True))
+    return pairs == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+@function("unfocused", makes=True)
+def _unfocused(known: Known, w: Any, places: Any) -> Array:
+    """unfocused(w, [i, j, …]): a weight over the corners of 2x2 blocks as one over the image, twice as high and wide.
+
+    `w` is [M, 4 * C, u, v], whose channels are those of the corner (i, j) of each block, then those of the next one.
+    """
+    data = array(known, w)
+    out, wide, high, broad = data.shape
+    made = np.zeros((out, wide // 4, 2 * high, 2 * broad), data.dtype)
+    for at, (row, column) in enumerate(zip(places[::2], places[1::2], strict=True)):
+        made[:, :, row::2, column::2] = data[:, at * (wide // 4) : (at + 1) * (wide // 4)]
+    return Array(made, dtype_of(known, w))
