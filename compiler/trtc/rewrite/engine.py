@@ -199,7 +199,8 @@ class _Run:
         try:
             news = replacement(builder, rewrite, olds)
             check(self.module, olds, news)
-            growth = builder.added - freed(matched)
+            # What the match frees is asked only where something is added: a weight may have very many users.
+            growth = builder.added - freed(matched) if builder.added else 0
             if growth > self.shop.budget:
                 raise Declined(f"its constants would add {growth} bytes, and {self.shop.budget} are left")
         except BaseException:
