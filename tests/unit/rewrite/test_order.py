@@ -1,4 +1,4 @@
-"""The order of nodes, of operands and of declarations changes nothing: neither the counts nor the graph that is left."""
+"""The order of nodes, operands and declarations changes nothing: neither the counts nor the graph that is left."""
 
 from __future__ import annotations
 
