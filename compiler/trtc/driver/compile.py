@@ -157,6 +157,8 @@ class _Run:
         self.worker = worker
         self.progress = progress
         self.seconds: dict[str, float] = {}
+        self.reference = spec.model
+        self.code = targets.PluginCode()
 
     def stage(self, name: str, work: Callable[[], Any], detail: str = "") -> Any:
         self.progress(BuildEvent(name, detail))
@@ -174,6 +176,14 @@ class _Run:
 
         prepared: Prepared = self.stage("load", lambda: prepare(self.spec), self.spec.model.name)
         points = self.points(prepared, input, allow_code) if verify else []
+        if prepared.adopted and verify:
+            # Nothing runs the file as it is: what its plugins mean is what everything is compared with.
+            self.reference = self.work.path / "reference.onnx"
+            ir.save(prepared.module, self.reference)
+        if allow_code and self.spec.plugins:
+            from trtc.rewrite.plugins import code_of
+
+            self.code = code_of(self.spec.plugins, self.spec.path.parent)
         instruments: list[Instrument] = []
         if dump_after is not None:
             from trtc.dump.snapshots import Snapshots
@@ -224,6 +234,7 @@ class _Run:
             builder=dict(self.spec.builder),
             plan=str(self.work.path / "engine"),
             readback=str(self.work.path / "readback.onnx"),
+            code=self.code,
         )
 
     def build(self, job: BuildJob) -> BuildResult:
@@ -245,7 +256,7 @@ class _Run:
 
         tolerances = {name: Tolerance(t.rtol, t.atol, t.cosine) for name, t in self.spec.verify.outputs.items()}
         proof = Verification(
-            self.spec.model,
+            self.reference,
             prepared.interface,
             points,
             prepared.frozen,
@@ -256,7 +267,7 @@ class _Run:
         reports = [
             proof.model("graph", self.work.path / "optimized.onnx"),
             proof.model("network", self.work.path / "readback.onnx"),
-            engine_rung(proof, self.work.path / "engine", result.target),
+            engine_rung(proof, self.work.path / "engine", result.target, self.code),
         ]
         error = failure(reports, self.spec.verify.require, self.outputs.failed)
         if error is not None:

@@ -12,6 +12,7 @@ from trtc.driver.library import registry
 from trtc.driver.spec import Triple
 from trtc.engine.job import BuildJob
 from trtc.lang.spec import Spec
+from trtc.targets import has_plugins
 
 if TYPE_CHECKING:
     from trtc.ir.module import Module
@@ -28,6 +29,8 @@ class Prepared:
     interface: Any
     """Names and dtypes of inputs and outputs as the file declares them."""
     frozen: Mapping[str, Any]
+    adopted: bool = False
+    """Whether the file holds nodes of plugins, so that ONNX Runtime runs it only with their meanings."""
     outcome: Outcome | None = None
 
 
@@ -57,23 +60,34 @@ def prepare(spec: Spec, *, covered: bool = True) -> Prepared:
     """
     from trtc import ir
     from trtc.engine.profiles import input_symbols
+    from trtc.evaluate import Evaluator
     from trtc.ir.infer import infer_all
     from trtc.ir.interface import Declared, apply_inputs, check_outputs, fix_dims
     from trtc.verify.interface import interface_of
 
-    module = ir.load(spec.model)
+    creators = frozenset[str]()
+    if spec.plugins:
+        from trtc.rewrite.plugins import creators_of
+
+        creators = creators_of(spec.plugins)
+    module = ir.load(spec.model, plugins=creators)
     interface = interface_of(module)
     module.symbols.update(spec.dims)
     inputs = [Declared.of(t.name, t.dtype, t.dims, t.value, t.span) for t in spec.inputs]
     apply_inputs(module, inputs)
     used = input_symbols(module)
     fixed = fix_dims(module)
+    adopted = False
+    if spec.plugins:
+        from trtc.rewrite.plugins import adopt
+
+        adopted = bool(adopt(module, spec.plugins, Evaluator()))
     infer_all(module)
     check_outputs(module, [Declared.of(t.name, t.dtype, t.dims, None, t.span) for t in spec.outputs])
     profiles = {p.name: {d: t for d, t in p.dims.items() if d not in fixed or d not in used} for p in spec.profiles}
     _known_outputs(spec, interface.outputs)
     frozen = {one.name: one.value for one in inputs if one.value is not None}
-    prepared = Prepared(spec, module, profiles, interface, frozen)
+    prepared = Prepared(spec, module, profiles, interface, frozen, adopted)
     if covered:
         cover(prepared)  # what is wrong with the profiles is said before any work
     return prepared
@@ -126,17 +140,22 @@ def prepare_module(module: Module, dim: Mapping[str, str | int | Triple] | None 
     return PreparedModel(module, interface, dims)
 
 
-def run_pipeline(module: Module, steps: Sequence[Any], instruments: Sequence[Instrument] = ()) -> Outcome:
-    """Run steps with the installed passes, the IR verified after every pass."""
+def run_pipeline(
+    module: Module, steps: Sequence[Any], instruments: Sequence[Instrument] = (), *, plugins: bool | None = None
+) -> Outcome:
+    """Run steps with the installed passes, the IR verified after every pass. `plugins`: whether the target has such."""
     from trtc.evaluate import Evaluator
     from trtc.pipeline import Context
     from trtc.pipeline.runner import Verify, run
 
-    return run(module, steps, registry(), Context(Evaluator()), [Verify(), *instruments])
+    return run(module, steps, registry(), Context(Evaluator(), plugins=plugins), [Verify(), *instruments])
 
 
 def optimize(prepared: Prepared, instruments: Sequence[Instrument] = ()) -> Outcome:
     """Run the pipeline of the spec, the IR verified after every pass."""
-    outcome = run_pipeline(prepared.module, prepared.spec.pipeline, instruments)
+    spec = prepared.spec
+    # Who declares no plugin need not wait until it is known which TensorRT will be taken.
+    plugins = has_plugins(spec.target.name if spec.target is not None else None) if spec.plugins else None
+    outcome = run_pipeline(prepared.module, spec.pipeline, instruments, plugins=plugins)
     prepared.outcome = outcome
     return outcome

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trtc.targets.plugins import PluginCode
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -38,6 +40,8 @@ class BuildJob:
     builder: Mapping[str, Any] = field(default_factory=dict[str, Any])
     plan: str | None = None
     readback: str | None = None
+    code: PluginCode = field(default_factory=PluginCode)
+    """Code of plugins that the user allows to be loaded."""
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -46,6 +50,7 @@ class BuildJob:
     def from_json(cls, data: Mapping[str, Any]) -> BuildJob:
         fields = dict(data)
         fields["compute"] = tuple(fields["compute"])
+        fields["code"] = PluginCode.from_json(fields["code"])
         fields["symbols"] = {name: (int(low), int(high)) for name, (low, high) in fields["symbols"].items()}
         fields["profiles"] = tuple(
             Profile(p["name"], _triples(p["shapes"]), _triples(p["values"])) for p in fields["profiles"]

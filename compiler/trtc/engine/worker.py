@@ -26,11 +26,13 @@ def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Ca
     """Emit, read back and build in this process.
 
     Raises:
-        DiagnosticError: T00xx no such target here, T07xx not emitted, T0950.. not read back, T08xx not built.
+        DiagnosticError: T00xx no such target here, T0710 code of a plugin, T07xx not emitted, T0950.. not read back,
+            T08xx not built.
     """
     from trtc import ir, targets
     from trtc.engine.build import build
     from trtc.engine.lower import lower
+    from trtc.targets.plugins import load_code
 
     seconds: dict[str, float] = {}
 
@@ -40,6 +42,7 @@ def run_job(job: BuildJob, on_event: Callable[[BuildEvent], None], cancelled: Ca
     on_event(BuildEvent("emit"))
     begin = time.perf_counter()
     target = targets.choose(job.target)
+    load_code(target.module, target.logger, job.code)
     module = ir.load(Path(job.model))
     module.symbols.update(job.symbols)
     timed("load", begin)

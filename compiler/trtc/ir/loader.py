@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +35,26 @@ __all__ = ["Limits", "load", "load_proto"]
 _CUT = 256
 
 
-def load(path: str | os.PathLike[str], *, limits: Limits = Limits(), canonical: bool = True) -> Module:  # noqa: B008
+def load(
+    path: str | os.PathLike[str],
+    *,
+    limits: Limits = Limits(),  # noqa: B008
+    canonical: bool = True,
+    plugins: Collection[str] = (),
+) -> Module:
     """Read the ONNX model at `path`, external data included, into canonical form.
 
     Weights are not read but mapped, read-only: the file, and those of its external data, must stay as they are
     while the module lives. Writers that replace a file by another (as `save` does) do no harm; one that truncates it
     in place ends the process on the next access, as with every mapped file.
 
-    `canonical=False` leaves operators as the file has them. Raises DiagnosticError T04xx, and T06xx from the
-    canonical forms.
+    `canonical=False` leaves operators as the file has them. Nodes of the default domain that have the name of one of
+    `plugins` are no operators of ONNX; they get a domain of their own. Raises DiagnosticError T04xx, and T06xx from
+    the canonical forms.
     """
     path = Path(path)
     with collector.paused():
-        return _module(source.open_model(path), str(path), path, limits, canonical)
+        return _module(source.open_model(path), str(path), path, limits, canonical, plugins)
 
 
 def load_proto(
@@ -72,7 +79,9 @@ def load_proto(
         return _module(data, str(path) if path is not None else "model", path, limits, canonical)
 
 
-def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonical: bool) -> Module:
+def _module(
+    data: Buffer, label: str, path: Path | None, limits: Limits, canonical: bool, plugins: Collection[str] = ()
+) -> Module:
     if sys.byteorder != "little":
         raise DiagnosticError(
             Diagnostic(code="T0420", message="weights are mapped as they lie in the file, in little-endian order")
@@ -100,6 +109,8 @@ def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonic
     opsets = model.graph.opset_imports
     normalize.names(model)
     module = Module(model, path, opsets.get("", OPSET))
+    if plugins:
+        _set_apart(module, plugins)
     if canonical:
         _canonicalize(module)
     return module
@@ -108,6 +119,15 @@ def _module(data: Buffer, label: str, path: Path | None, limits: Limits, canonic
 def _first(items: Iterator[Diagnostic], count: int) -> Iterator[Diagnostic]:
     for _, item in zip(range(count), items, strict=False):
         yield item
+
+
+def _set_apart(module: Module, plugins: Collection[str]) -> None:
+    from trtc.ir.plugins import FOREIGN
+
+    for node in module.nodes():
+        if node.op_type in plugins and node.domain in ("", "ai.onnx"):
+            node.domain = FOREIGN
+            module.model.opset_imports.setdefault(FOREIGN, 1)
 
 
 def _canonicalize(module: Module) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -82,9 +82,9 @@ def _array(of: FieldData, value: Any) -> np.ndarray:
 class PluginData:
     """How a target may realize the operator `name`.
 
-    `creator`, `version` and `namespace` find the plugin in TensorRT's registry. `library` names the shared library that
-    brings it, for messages: what is loaded is what the spec says, never what a model does. `tensors` are the inputs of
-    the call that the plugin takes, in its order; the others are weights of fields.
+    `creator`, `version` and `namespace` find the plugin in TensorRT's registry. `library` names the shared library or
+    the class that brings it, for messages: what is loaded is what the spec says, never what a model does. `tensors` are
+    the inputs of the call that the plugin takes, in its order; the others are weights of fields.
     """
 
     name: str
@@ -188,17 +188,17 @@ def call(
     )
 
 
-def written(module: Module, data: PluginData) -> list[oir.Node]:
-    """The nodes of the model that are this plugin already, under the name of its creator in whatever domain."""
+def written(module: Module, creators: Collection[str]) -> list[oir.Node]:
+    """The nodes of the model that are plugins already, under the name of a creator in whatever domain; in order."""
     functions = module.model.functions
     return [
         node
         for node in module.nodes()
-        if node.op_type == data.creator and node.domain != DOMAIN and node.op_identifier() not in functions
+        if node.op_type in creators and node.domain != DOMAIN and node.op_identifier() not in functions
     ]
 
 
-def fields_written(module: Module, data: PluginData, node: oir.Node) -> dict[str, Any]:
+def fields_written(data: PluginData, node: oir.Node) -> dict[str, Any]:
     """The values of the fields that a node of `written` says, as Python values.
 
     Raises:
@@ -229,7 +229,7 @@ def adopt(module: Module, function: oir.Function, node: oir.Node) -> None:
     """
     data = data_of(function)
     assert data is not None, "declared first"
-    fields = fields_written(module, data, node)
+    fields = fields_written(data, node)
     if len(node.inputs) > len(function.inputs) or len(node.outputs) > len(function.outputs):
         raise _unfit(
             node,

@@ -28,6 +28,7 @@ from trtc.rewrite.constants import DTYPES, FLOATS, INTEGERS, Constants
 from trtc.rewrite.functions import Array
 from trtc.rewrite.program import Program, Scope
 from trtc.rewrite.state import State
+from trtc.targets.plugins import PluginCode
 
 #: Bytes of constants that a meaning may hold.
 _BUDGET = 16 << 20
@@ -48,7 +49,7 @@ def data_of(plugin: rules.Plugin) -> PluginData:
         str(settings.get("creator", made_by)),
         str(settings.get("version", "1")),
         str(settings.get("namespace", "")),
-        settings.get("library"),
+        settings.get("library") or plugin.extern,
         fields,
         tuple(at for at in range(len(names)) if at not in weights),
     )
@@ -86,35 +87,41 @@ def adopt(module: Module, declared: Sequence[rules.Plugin], evaluator: Evaluator
     Raises:
         DiagnosticError: T0658 a node does not fit its declaration.
     """
+    by_creator = {data_of(plugin).creator: plugin for plugin in declared}
     found: list[oir.Node] = []
-    for plugin in declared:
+    for node in plugins.written(module, by_creator):
+        plugin = by_creator[node.op_type]
         data = data_of(plugin)
-        for node in plugins.written(module, data):
-            given = plugins.fields_written(module, data, node)
-            try:
-                made = Instance(module, evaluator, plugin, list(node.inputs), given)
-                function = made.declare()
-            except Declined as error:
-                raise DiagnosticError(
-                    Diagnostic(
-                        "T0658",
-                        f"`{node.name}` does not fit the plugin `{plugin.name.text}`: {error}",
-                        span=plugin.name.span,
-                        node=node.name,
-                    )
-                ) from None
-            plugins.adopt(module, function, node)
-            for name, value in made.fields.items():
-                node.attributes[name] = next(e for e in data.fields if e.name == name).attribute(value)
-            found.append(node)
+        given = plugins.fields_written(data, node)
+        try:
+            made = Instance(module, evaluator, plugin, list(node.inputs), given)
+            function = made.declare()
+        except Declined as error:
+            raise DiagnosticError(
+                Diagnostic(
+                    "T0658",
+                    f"`{node.name}` does not fit the plugin `{plugin.name.text}`: {error}",
+                    span=plugin.name.span,
+                    node=node.name,
+                )
+            ) from None
+        plugins.adopt(module, function, node)
+        for name, value in made.fields.items():
+            node.attributes[name] = next(e for e in data.fields if e.name == name).attribute(value)
+        found.append(node)
     return found
 
 
-def code_of(declared: Sequence[rules.Plugin], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The libraries, as absolute paths, and the Python classes that plugins name: what `--allow-code` allows."""
-    libraries = [folder / str(p.settings["library"]) for p in declared if p.settings.get("library")]
+def creators_of(declared: Sequence[rules.Plugin]) -> frozenset[str]:
+    """The names that plugins have in TensorRT's registry, and so in files."""
+    return frozenset(data_of(plugin).creator for plugin in declared)
+
+
+def code_of(declared: Sequence[rules.Plugin], folder: Path) -> PluginCode:
+    """The libraries, beside the spec in `folder`, and Python classes that plugins name: what `--allow-code` allows."""
+    libraries = [str((folder / str(p.settings["library"])).resolve()) for p in declared if p.settings.get("library")]
     classes = [p.extern for p in declared if p.extern is not None]
-    return tuple(dict.fromkeys(str(path.resolve()) for path in libraries)), tuple(dict.fromkeys(classes))
+    return PluginCode(tuple(dict.fromkeys(libraries)), tuple(dict.fromkeys(classes)), (str(folder.resolve()),))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.targets.fields import TARGETS
-from trtc.targets.target import status
+from trtc.targets.target import installed, status
 
 _INITIALIZED: set[str] = set()
 _LOADED: dict[tuple[str, str], Any] = {}
@@ -67,20 +67,20 @@ class Creator:
         return f"`{self.name}` version {self.version}" + (f" of namespace `{self.namespace}`" if self.namespace else "")
 
 
-def has_plugins(name: str | None = None) -> bool:
-    """Whether a target takes plugins through its network API; with None the target that `choose` takes.
+def has_plugins(name: str | None = None) -> bool | None:
+    """Whether a target takes plugins through its network API; with None the target that `choose` would take.
 
-    Imports no TensorRT: a named target is looked up, the choice asks `status`, which asks a child process once.
+    None when there is no such target here. Imports no TensorRT: a named target is looked up, the choice asks `status`,
+    which asks a child process once, and only as far as the answer needs.
     """
     if name is not None:
         return TARGETS[name].plugins
-    for target, info in TARGETS.items():
-        rest = list(TARGETS.values())[list(TARGETS).index(target) :]
-        if not any(other.plugins for other in rest):
-            break  # whichever is chosen of these
-        if status(target).can_build:
+    left = list(TARGETS.values())
+    while any(info.plugins for info in left):
+        info = left.pop(0)
+        if status(info.name).can_build:
             return info.plugins
-    return False
+    return False if any(installed(info) for info in left) else None
 
 
 def registry(trt: Any, logger: Any) -> Any:

@@ -140,6 +140,11 @@ def require_installed(name: str) -> None:
         raise DiagnosticError(Diagnostic("T0002", f"{name} is not installed", help=info.install))
 
 
+def installed(info: TargetInfo) -> bool:
+    """Whether the module of a target is there; whether it works is another question."""
+    return _installed(info.module)
+
+
 def _installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None

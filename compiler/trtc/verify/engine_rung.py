@@ -19,6 +19,8 @@ import numpy as np
 
 from trtc.child import environment, run_module
 from trtc.targets import TARGETS
+from trtc.targets.logger import logger
+from trtc.targets.plugins import PluginCode, load_code, registry
 from trtc.verify.arrays import read_npz, write_npz
 from trtc.verify.interface import Interface
 from trtc.verify.runners import PointRunner, cast_exact
@@ -35,16 +37,19 @@ class CannotRun(Exception):
 class EngineRunner(PointRunner):
     """An engine in a child process; Polygraphy's `TrtRunner` runs there. The profile is chosen by the shapes."""
 
-    def __init__(self, plan: Path, target: str, points: Any, interface: Interface) -> None:
+    def __init__(
+        self, plan: Path, target: str, points: Any, interface: Interface, code: PluginCode | None = None
+    ) -> None:
         super().__init__(points, interface, "engine")
         self._plan = plan
+        self._code = code
         self._target = target
         self._answers: list[dict[str, np.ndarray[Any, Any]]] = []
 
     def activate_impl(self) -> None:
         """Run every point. Raises CannotRun. A second activation runs nothing again."""
         if not self._answers:
-            self._answers = run_engine(self._plan, self._target, self._points)
+            self._answers = run_engine(self._plan, self._target, self._points, self._code)
 
     def answer(self, point: int) -> Mapping[str, np.ndarray[Any, Any]]:
         return self._answers[point]
@@ -54,9 +59,14 @@ class EngineRunner(PointRunner):
 
 
 def run_engine(
-    plan: Path, target: str, points: Sequence[Mapping[str, np.ndarray[Any, Any]]]
+    plan: Path,
+    target: str,
+    points: Sequence[Mapping[str, np.ndarray[Any, Any]]],
+    code: PluginCode | None = None,
 ) -> list[dict[str, np.ndarray[Any, Any]]]:
     """Outputs of an engine at every point, as the engine gives them (int32 where it has no int64).
+
+    `code` is the code of the plugins in it, which the user allows to be loaded.
 
     Raises:
         CannotRun: no GPU here can run it.
@@ -70,7 +80,12 @@ def run_engine(
         (folder / "engine").symlink_to(plan.resolve())
         for at, point in enumerate(points):
             write_npz(folder / f"feeds_{at}.npz", point)
-        (folder / "job.json").write_text(json.dumps({"module": TARGETS[target].module, "points": len(points)}))
+        job = {
+            "module": TARGETS[target].module,
+            "points": len(points),
+            "code": (code or PluginCode()).to_json(),
+        }
+        (folder / "job.json").write_text(json.dumps(job))
         env = environment()
         if target == "tensorrt_rtx":
             env["POLYGRAPHY_USE_TENSORRT_RTX"] = "1"
@@ -105,7 +120,10 @@ def _child(folder: Path) -> int:
 
     trt: Any = importlib.import_module(job["module"])
     try:
-        runtime = trt.Runtime(trt.Logger(trt.Logger.ERROR))
+        log = logger(trt)
+        registry(trt, log)
+        load_code(trt, log, PluginCode.from_json(job["code"]))
+        runtime = trt.Runtime(log)
         engine = runtime.deserialize_cuda_engine((folder / "engine").read_bytes())
     except Exception as error:
         print(f"this machine cannot run it: {error}", file=sys.stderr)

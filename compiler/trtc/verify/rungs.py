@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
+from trtc.targets.plugins import PluginCode
 from trtc.verify.comparison import Comparison, compare
 from trtc.verify.inputs import Point
 from trtc.verify.tolerance import Tolerance, default_tolerance
@@ -183,11 +184,11 @@ def _precision(rung: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if rung != "graph" and dtype == np.float64 else dtype
 
 
-def engine_rung(proof: Verification, plan: Path, target: str) -> RungReport:
-    """Run the engine in a child process; `not run` where no GPU here can load it."""
+def engine_rung(proof: Verification, plan: Path, target: str, code: PluginCode | None = None) -> RungReport:
+    """Run the engine in a child process; `not run` where no GPU here can load it. `code`: of the plugins in it."""
     from trtc.verify.engine_rung import CannotRun, EngineRunner
 
-    runner = EngineRunner(plan, target, proof.feeds(), proof.interface)
+    runner = EngineRunner(plan, target, proof.feeds(), proof.interface, code)
     try:
         runner.activate_impl()
     except CannotRun as error:

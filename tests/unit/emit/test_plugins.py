@@ -281,8 +281,8 @@ def test_nodes_of_a_file_in_the_op_type_of_the_plugin_are_adopted(tmp_path: Path
     made = ir.load_proto(onnx.parser.parse_model(FOREIGN))
     body = ir.load_proto(onnx.parser.parse_model(SCALED)).model.functions["m", "scaled", ""]
     function = plugins.declare(made, data, body)
-    (node,) = plugins.written(made, data)
-    assert plugins.fields_written(made, data, node) == {"alpha": 3.0, "count": 2}
+    (node,) = plugins.written(made, {data.creator})
+    assert plugins.fields_written(data, node) == {"alpha": 3.0, "count": 2}
     plugins.adopt(made, function, node)
     ir.verify(made)
     ir.save(made, tmp_path / "m.onnx")
@@ -304,7 +304,7 @@ def test_what_does_not_fit_the_declaration(old: str, new: str, message: str, hel
     made = ir.load_proto(onnx.parser.parse_model(FOREIGN.replace(old, new)))
     body = ir.load_proto(onnx.parser.parse_model(SCALED)).model.functions["m", "scaled", ""]
     function = plugins.declare(made, data, body)
-    (node,) = plugins.written(made, data)
+    (node,) = plugins.written(made, {data.creator})
     with pytest.raises(DiagnosticError) as caught:
         plugins.adopt(made, function, node)
     (found,) = caught.value.diagnostics
@@ -332,4 +332,4 @@ def test_an_undeclared_node_of_a_plugin_comes_with_its_declaration() -> None:
 
 def test_which_targets_take_plugins() -> None:
     assert targets.has_plugins("tensorrt")
-    assert not targets.has_plugins("tensorrt_rtx")
+    assert targets.has_plugins("tensorrt_rtx") is False
