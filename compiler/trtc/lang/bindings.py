@@ -144,8 +144,11 @@ class Bindings:
         elif isinstance(guard, rules.Infix) and guard.operator == "==":
             for one, other in ((guard.left, guard.right), (guard.right, guard.left)):
                 if isinstance(one, rules.Capture) and f"${one.name}" not in self.always:
-                    names = {f"${e.name}" for e in walk(other) if isinstance(e, rules.Capture)}
-                    if names <= self.always | self.sometimes:
+                    parts = list(walk(other))
+                    names = {f"${e.name}" for e in parts if isinstance(e, rules.Capture)}
+                    # `$axis == -1` asks; it is no definition of a capture that the match does not know.
+                    derived = any(isinstance(e, (rules.Capture, rules.Value, rules.Apply)) for e in parts)
+                    if names <= self.always | self.sometimes and (derived or f"${one.name}" in self.sometimes):
                         self.always.add(f"${one.name}")
                         return
 

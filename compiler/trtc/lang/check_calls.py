@@ -62,7 +62,11 @@ class CallChecker:
             self.error("T0303", f"`{call.callee}` may mean several things", call.name_span, help, labels)
         elif (schema := self.schema(call.callee)) is not None:
             self._operator(call, schema, place)
-        elif call.callee not in self.vocabulary.operators and ("." not in call.callee or self._library(call.callee)):
+        elif (
+            self.vocabulary.schemas
+            and call.callee not in self.vocabulary.operators
+            and ("." not in call.callee or self._library(call.callee))
+        ):
             self._unknown(call, place)
         self._marks(call, place)
 
@@ -77,10 +81,8 @@ class CallChecker:
             names = [*known, *self.vocabulary.schemas, *self.vocabulary.functions, *SPECIAL]
         what = "function or constraint" if place in ("guard", "number") else "operator, pattern, plugin or function"
         help = did_you_mean(call.callee, names, "patterns and plugins")
-        if not help.startswith("did"):
-            lowered = {n.lower(): n for n in names}
-            close = lowered.get(call.callee.lower().replace("_", ""))
-            help = f"did you mean `{close}`?" if close else "operators of other domains are written with theirs"
+        if not help.startswith("did") and place in ("match", "build"):
+            help = "operators of other domains are written with theirs: `com.microsoft.FusedMatMul(a, b)`"
         self.error("T0301", f"unknown {what} `{call.callee}`", call.name_span, help)
 
     def _special(self, call: rules.Apply, place: Place) -> None:

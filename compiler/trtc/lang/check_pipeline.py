@@ -337,6 +337,7 @@ class PipelineChecker:
         elif text in self.vocabulary.passes:
             help = "a pass cannot be counted: expect what it leaves, such as `count(Conv) == 0`"
         else:
-            help = did_you_mean(text, [*scope.params, *self.applied], "parameters and applied rules")
+            known = [*scope.params, *self.applied]
+            help = did_you_mean(text, known, "parameters and applied rules") if known else "apply a rule before it"
         self.report.error("T0207", f"unknown name `{text}`", name.span, help=help)
         return None

@@ -241,6 +241,14 @@ class _Site:
 
     def _advice(self) -> str | None:
         accepts = self.accepts
+        if "DTYPE" in accepts and re.match(r"[A-Za-z]\w*", self.found):
+            close = suggest(self.found, words.DTYPES)
+            return f"did you mean `{close}`?" if close else f"dtypes: {', '.join(words.DTYPES)}"
+        word = re.search(r"(\w+)\s*\Z", self.masked[: self.at])
+        if self.previous == "NAME" and "_EQUAL" in accepts and word and self.context in words.PARTS:
+            close = suggest(word.group(1), words.PARTS[self.context])
+            if close:
+                return f"did you mean `{close}` instead of `{word.group(1)}`?"
         if self.found == "=" and "COMPARE" in accepts:
             return "values are compared with `==`"
         if self.found == ":" and "_EQUAL" in accepts:

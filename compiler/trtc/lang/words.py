@@ -24,12 +24,29 @@ EXAMPLES = {
     "checkpoint": 'a checkpoint is written `checkpoint("fused")`',
     "verify": 'verification is written `verify { require = [graph, network]  output "y" { rtol = 1e-4 } }`',
     "emit": 'outputs are written `emit { engine = "model.engine" }`',
+    "apply": "rules are applied by name: `apply(std.norm, fuse_gelu)`",
     "pattern": "a pattern is written `pattern NAME(x: float[...]) -> y { y = … }`",
     "rewrite": "a rewrite is written `rewrite NAME { match y = …  replace y with …  test { x: f32[2, 8] } }`",
     "horizontal": "a horizontal is written `horizontal NAME { over …  member …  merge …  split …  test { … } }`",
     "plugin": "a plugin is written `plugin NAME(x: f16[B, S]) -> y: f16[B, S] { creator = …  meaning y = … }`",
     "precision": "precisions are written `precision { … }`",
-    "extern": 'a function in Python is written `extern pass NAME from "module:name"`',
+    "extern": 'a function in Python is written `extern constraint NAME(x) from "module:name"`',
+}
+
+#: What the terminal DTYPE of the grammar reads: the classes, then the types.
+DTYPES = (
+    *("float", "int", "bool", "f32", "f16", "bf16", "f64", "i64", "i32", "i16", "i8", "i4", "u64", "u32", "u16", "u8"),
+    *("u4", "f8e4m3", "f8e5m2"),
+)
+
+#: The words that begin a part of a rule.
+PARTS = {
+    "rewrite": ("match", "where", "replace", "test", "benefit", "recursive", "assumes"),
+    "match": ("where", "replace", "test", "benefit", "recursive", "assumes"),
+    "horizontal": ("over", "member", "same", "merge", "split", "where", "test"),
+    "member": ("same", "merge", "split", "where", "test"),
+    "pattern": ("where", "shared"),
+    "plugin": ("fields", "meaning"),
 }
 
 _WORDS = {
@@ -41,9 +58,13 @@ _WORDS = {
     "CAPTURE": "a capture such as `$alpha`",
     "DTYPE": "a dtype such as `float` or `f32`",
     "CONST": "`const`",
+    "FIELD_TYPE": "the type of a field such as `i32` or `weights`",
+    "EXTERN_KIND": "`constraint`, `pass`",
+    "LIST": "`[]`",
     "COMPARE": "a comparison such as `==`",
     "SUM": "`+` or `-`",
     "PRODUCT": "`*` or `/`",
+    "NOT": "`!`",
     "AND": "`&&`",
     "OR": "`||`",
     "AT": "`@`",
@@ -66,6 +87,8 @@ _WORDS = {
     "$END": "the end of the file",
 }
 _OPERATORS = ("SUM", "PRODUCT", "AT", "_DOT", "AND", "OR", "QUESTION", "_CALL")
+_PARTS = frozenset({"_REPLACE", "_BENEFIT"})
+_PARTS_OF_HORIZONTAL = frozenset({"_OVER", "_MERGE"})
 _CALLABLE = frozenset({"_LPAR", "_DOT"})
 _VALUE = frozenset({"INT", "STRING", "NAME", "_LSQB"})
 _ANY_DECLARATION = frozenset({"_USE", "_MODEL"})
@@ -96,13 +119,21 @@ def expected(accepts: Collection[str], context: str | None) -> str:
     if rest >= {"MIN", "OPT", "MAX"}:
         take({"MIN", "OPT", "MAX"}, "`min`, `opt`, `max`")
     if rest >= _VALUE:
-        take({*_VALUE, "FLOAT", "SIZE", "SUM", "_LPAR", "CAPTURE", "TILDE"}, "a value")
+        take({*_VALUE, "FLOAT", "SIZE", "SUM", "NOT", "_LPAR", "CAPTURE", "TILDE"}, "a value")
+    if rest >= _PARTS:
+        parts = {"_MATCH", "_WHERE", "_TEST", "_RECURSIVE", "_ASSUMES", *_PARTS}
+        take({*parts, "NAME", "CAPTURE", "SHARED", "_LPAR"} if "SHARED" in rest else parts, "a part such as `replace`")
+    if rest >= _PARTS_OF_HORIZONTAL:
+        parts = {"_MEMBER", "_SAME", "_SPLIT", "_WHERE", "_TEST", *_PARTS_OF_HORIZONTAL}
+        take({*parts, "NAME", "CAPTURE", "SHARED", "_LPAR"} if "SHARED" in rest else parts, "a part such as `merge`")
+    if rest >= {"SHARED", "CAPTURE", "NAME"}:
+        take({"SHARED", "CAPTURE", "NAME", "_LPAR", "_WHERE"}, "an equation such as `y = Relu(x)`")
     if {"NAME", "_RBRACE"} <= rest and context in _SETTINGS:
         take({"NAME", "_OUTPUT"}, "a setting such as `name = value`")
     if {"NAME", "_RBRACE"} <= rest and context == "profile":
         take({"NAME"}, "a dimension such as `batch = 8`")
     if {"COMPARE"} <= rest:
-        rest -= _CALLABLE
+        rest -= {*_CALLABLE, "COMPARE"} if "AND" in rest else _CALLABLE
     if len(rest) > len(rest & set(_OPERATORS)) or words:
         rest -= set(_OPERATORS)
     if "_RPAR" in rest or "_RSQB" in rest or "_RBRACE" in rest:

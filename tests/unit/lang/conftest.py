@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trtc.ir.schemas import schemas
 from trtc.lang import BuilderField, Option, PassSignature, TargetSignature, Vocabulary
 
 STANDARD = '''trtspec 1
@@ -14,6 +15,24 @@ pipeline standard(max_growth = 16MiB) {
   fixpoint(limit = 8) { cse()  dce() }
 }
 '''
+
+NORM = """trtspec 1
+
+pattern rms(x: float[..., H], gamma: const float[H]) -> (y, $eps) {
+  y = x / Sqrt(ReduceMean(x * x, axes = [-1], keepdims = 1) + $eps) * gamma
+}
+
+rewrite fuse_rms {
+  match (y, $eps) = rms(x, gamma)
+  replace y with RMSNormalization(x, gamma, axis = -1, epsilon = $eps)
+  test { x: f32[2, 8]  gamma: f32[8] }
+}
+
+rewrite drop_scale {
+  match y = x * 1.0
+  replace y with Identity(x)
+}
+"""
 
 PASSES = (
     PassSignature(
@@ -51,6 +70,19 @@ def vocabulary() -> Vocabulary:
         targets={t.name: t for t in TARGETS},
         builder={f.name: f for f in BUILDER},
         operators=frozenset({"Conv", "BatchNormalization", "Gelu", "Erf", "MatMul", "LayerNormalization"}),
-        libraries={"std.standard": ("std/standard.trtspec", STANDARD)},
-        not_built=frozenset({"builder.calibrator", "use.std.conv", "target.tensorrt_llm", "rung.layers"}),
+        libraries={
+            "std.standard": ("std/standard.trtspec", STANDARD),
+            "std.norm": ("std/norm.trtspec", NORM),
+            "acme.norm": ("acme/norm.trtspec", NORM),
+        },
+        schemas=schemas(),
+        functions={
+            "rank": (1, 1),
+            "dim": (2, 2),
+            "is_const": (1, 1),
+            "default": (2, 2),
+            "present": (1, 1),
+            "max": (0, None),
+        },
+        not_built=frozenset({"builder.calibrator", "use.std.later", "target.tensorrt_llm", "rung.layers"}),
     )

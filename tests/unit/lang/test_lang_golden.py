@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trtc.diagnostics import DiagnosticError, Span, explain, render
-from trtc.lang import Vocabulary, check_text
+from trtc.lang import Vocabulary, check_text, rules
 from trtc.lang.checker import read_text
 
 SPECS = Path(__file__).parents[2] / "golden" / "specs"
@@ -59,6 +59,8 @@ def _show(name: str, value: Any, depth: int) -> list[str]:
         return [f"{lead}{value}"]
     if isinstance(value, Path):
         return [f"{lead}{value.relative_to(SPECS) if value.is_relative_to(SPECS) else value}"]
+    if isinstance(value, (rules.Rewrite, rules.Horizontal, rules.Plugin, rules.Extern)):
+        return [f"{lead}{type(value).__name__} {getattr(value, 'library', '')} {value.name.text}"]
     children: list[tuple[str, Any]] = []
     if dataclasses.is_dataclass(value):
         children = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]

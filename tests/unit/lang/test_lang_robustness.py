@@ -13,7 +13,7 @@ from trtc.diagnostics import render
 from trtc.lang import InputDims, Vocabulary, check_text, loads, write_spec
 
 SPECS = Path(__file__).parents[2] / "golden" / "specs"
-RULES = (SPECS / "wrong" / "rules.trtspec").read_text()
+RULES = (SPECS / "right" / "rules.trtspec").read_text()
 VALUES = (SPECS / "right" / "values.trtspec").read_text()
 
 
