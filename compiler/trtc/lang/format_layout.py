@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from trtc.lang.format_tokens import Comment, Element, Group, Leaf, Part, Tokens, first, flat, last, nest
+from trtc.lang.format_tokens import Comment, Element, Group, Leaf, Part, Tokens, first, flat, flat_text, last, nest
 
 WIDTH = 120
 INDENT = "  "
@@ -65,7 +65,8 @@ class _Page:
 
     @property
     def column(self) -> int:
-        return len(self.lines[-1].text)
+        line = self.lines[-1]
+        return len(INDENT) * line.indent + len(line.code)
 
     def put(self, leaf: Leaf) -> None:
         line = self.lines[-1]
@@ -101,8 +102,11 @@ class _Page:
         for at, one in enumerate(part.nested):
             self.part(one, indent + 1, blank=at > 0)
 
-    def sequence(self, elements: Sequence[Element], indent: int) -> None:
-        """Elements from the end of the last line on; where they do not fit, further lines are one level deeper."""
+    def sequence(self, elements: Sequence[Element], indent: int, broken: Group | None = None) -> None:
+        """Elements from the end of the last line on; where they do not fit, further lines are one level deeper.
+
+        `broken`: the one that goes over several lines in any case.
+        """
         always = self._logical(elements)
         for at, element in enumerate(elements):
             head = first(element)
@@ -113,6 +117,8 @@ class _Page:
                 self.start(indent + 1)
             if isinstance(element, Leaf):
                 self.put(element)
+            elif element is broken:
+                self._broken(element)
             elif element.flat is not None and self._fits(elements, at):
                 self.put(_joined(element, element.flat))
             else:
@@ -121,6 +127,11 @@ class _Page:
     def _broken(self, group: Group) -> None:
         self.put(group.open)
         indent = self.lines[-1].indent
+        inner = _hugged(group)
+        if inner is not None:
+            self.sequence(group.parts[0].elements, indent, inner)
+            self.put(group.close)
+            return
         if _fillable(group):
             self._fill(group, indent + 1)
         else:
@@ -156,7 +167,7 @@ class _Page:
             element = elements[place]
             if isinstance(element, Group):
                 needed = needed or behind + _width(element.open)
-                if element.braces or element.flat is None:
+                if element.braces or element.text is None:
                     behind += _width(element.open)
                     break
                 widest = max(widest, _width(element))
@@ -164,17 +175,25 @@ class _Page:
         return behind <= room or (widest > own and needed <= room)
 
     def _better_below(self, elements: Sequence[Element], at: int, indent: int) -> bool:
-        """Whether what follows up to the next place for a break does not fit here, but on a line of its own."""
-        width = 0
+        """Whether what follows, up to the next place for a break, does not fit here but on a line of its own.
+
+        Where it fits nowhere, the same is asked of what comes before the first bracket in it.
+        """
+        width, least = 0, None
         for behind in range(at, len(elements)):
             if behind > at and _breakable(elements, behind):
                 break
             element = elements[behind]
-            if isinstance(element, Group) and element.flat is None:
-                width += _width(element.open)
-                break
+            if isinstance(element, Group):
+                least = width + _width(element.open) if least is None else least
+                if element.braces or element.text is None:
+                    width += _width(element.open)
+                    break
             width += _width(element)
-        return self.column + width > WIDTH and len(INDENT) * indent + width - 1 <= WIDTH
+        below = WIDTH - len(INDENT) * indent + 1
+        if width > below and least is not None:
+            width = least
+        return self.column + width > WIDTH and width <= below
 
     def _logical(self, elements: Sequence[Element]) -> set[int]:
         """The `||`, or else `&&`, of a condition that does not fit on the line: each begins a line."""
@@ -226,7 +245,7 @@ def _joined(group: Group, text: str) -> Leaf:
 
 def _width(element: Element, *, leads: bool = False) -> int:
     """On one line, with the space before it."""
-    text = element.text if isinstance(element, Leaf) else element.flat or element.open.text
+    text = element.text if isinstance(element, Leaf) else element.text or element.open.text
     return len(text) + (first(element).space and not leads)
 
 
@@ -248,3 +267,19 @@ def _fillable(group: Group) -> bool:
         and all(isinstance(e, Leaf) and not e.operator and e.text not in ("=", ":") for e in part.elements)
         for part in group.parts
     )
+
+
+def _hugged(group: Group) -> Group | None:
+    """The brackets inside that are broken in place of `group`, whose only argument they are or end: `f(g(`."""
+    if group.braces or len(group.parts) != 1 or group.open.after or group.close.before:
+        return None
+    elements = group.parts[0].elements
+    if first(elements[0]).before or last(elements[-1]).after or flat_text(elements) is None:
+        return None
+    if any(_breakable(elements, at) for at in range(len(elements))):
+        return None
+    groups = [e for e in elements if isinstance(e, Group) and e.parts]
+    broken = [g for g in groups if g.flat is None]
+    if len(broken) > 1:
+        return None
+    return broken[0] if broken else max(groups, key=_width, default=None)

@@ -25,6 +25,8 @@ _INSIDE = frozenset({"WITH", "MIN", "OPT", "MAX", "IN", "FROM"}) | _TYPES
 _CALLED = frozenset({"NAME", "FIXPOINT", "APPLY", "EXPECT", "CHECKPOINT"})
 #: Nodes that may begin with a parenthesis right behind the end of another statement.
 _STATEMENTS = frozenset({"assignment", "targets"})
+#: Nodes in parentheses that may state a type: `(view(x) : float[N])`, and so `(x : float[N])`.
+_ASCRIPTIONS = frozenset({"group", "of_type"})
 #: Keywords that statements of their own follow, one level deeper where there are several.
 _SECTIONS = frozenset({"MATCH", "MEMBER", "MEANING"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "@", "&&", "||", "==", "!=", "<", "<=", ">", ">="})
@@ -43,7 +45,8 @@ class Leaf:
     """A token. `before`: comments on lines of their own; `after`: the comment behind it and the lines that go on below.
 
     `blank`: an empty line directly before it; `broken`: it begins a line; `space`: what separates it from the token
-    before it where both are on one line; `operator`: it stands between two operands.
+    before it where both are on one line; `operator`: it stands between two operands;
+    `ascribed`: it is the parenthesis of `(value : type)`, or the name behind that.
     """
 
     type: str
@@ -56,6 +59,7 @@ class Leaf:
     call: bool = False
     operator: bool = False
     sign: bool = False
+    ascribed: bool = False
 
     @property
     def ends_operand(self) -> bool:
@@ -66,12 +70,14 @@ class Leaf:
 class Group:
     """Brackets and what is in them: arguments (each with the comma behind it), or in braces statements.
 
-    `flat` is the text on one line, None where a comment or a line break of the author's forbids that.
+    `text` is all of it on one line, None where a comment or a line break in braces forbids that; `flat` is the same,
+    but None also where the author put the first of several arguments on a line of its own.
     """
 
     open: Leaf
     close: Leaf
     parts: list[Part]
+    text: str | None
     flat: str | None
 
     @property
@@ -104,13 +110,18 @@ def last(element: Element) -> Leaf:
 
 def flat(elements: Sequence[Element]) -> str | None:
     """The text of neighbours on one line, or None. Comments before the first and behind the last do not count."""
+    spread = any(isinstance(e, Group) and e.flat is None for e in elements)
+    return None if spread else flat_text(elements)
+
+
+def flat_text(elements: Sequence[Element]) -> str | None:
+    """As `flat`, but for what the author spread over lines without need."""
     text = ""
     for at, element in enumerate(elements):
         head = first(element)
-        piece = element.text if isinstance(element, Leaf) else element.flat
-        if piece is None or (at and head.before) or (at + 1 < len(elements) and last(element).after):
+        if element.text is None or (at and head.before) or (at + 1 < len(elements) and last(element).after):
             return None
-        text += " " + piece if at and head.space else piece
+        text += " " + element.text if at and head.space else element.text
     return text
 
 
@@ -213,6 +224,7 @@ def _relate(previous: Leaf, leaf: Leaf, begins: str) -> None:
     text = leaf.text
     if text == "(" and not leaf.call:
         leaf.call = begins not in _STATEMENTS and (previous.type in _CALLED or previous.text == "?")
+    leaf.ascribed = begins in _ASCRIPTIONS if text == "(" else previous.ascribed and previous.text == "("
     if text in _OPERATORS:
         leaf.operator = previous.ends_operand
         leaf.sign = not leaf.operator
@@ -228,7 +240,7 @@ def _space(previous: Leaf, leaf: Leaf) -> bool:
         case "..":
             return not previous.ends_operand
         case ":":
-            return previous.type not in ("NAME", "CAPTURE", "QUESTION")
+            return previous.ascribed or previous.type not in ("NAME", "CAPTURE", "QUESTION")
         case "(":
             return not leaf.call
         case "[" | "[]":
@@ -257,7 +269,8 @@ def _elements(leaves: Sequence[Leaf], at: int) -> tuple[list[Element], int]:
             at += 1
             continue
         inside, end = _elements(leaves, at + 1)
-        broken = any(leaf.broken for leaf in leaves[at + 1 : end + 1])
+        within = leaves[at + 1 : end + 1] if opener.text == "{" else leaves[at + 1 : at + 2]
+        broken = any(leaf.broken for leaf in within)
         found.append(_group(opener, leaves[end], inside, broken))
         at = end + 1
     return found, at
@@ -266,23 +279,24 @@ def _elements(leaves: Sequence[Leaf], at: int) -> tuple[list[Element], int]:
 def _group(opener: Leaf, closer: Leaf, inside: list[Element], broken: bool) -> Group:
     braces = opener.text == "{"
     parts = _sections(_split(inside, braces=True)) if braces else _split(inside, braces=False)
-    texts = [_flat_part(part) for part in parts]
-    text: str | None = None
+    texts = [_text(part) for part in parts]
     known = [t for t in texts if t is not None]
+    text: str | None = None
     if len(known) == len(texts) and not (opener.after or closer.before or (braces and broken and parts)):
         body = ("  " if braces else " ").join(known)
         text = f"{{ {body} }}" if braces and parts else opener.text + body + closer.text
-    return Group(opener, closer, parts, text)
+    spread = (broken and len(parts) > 1) or any(isinstance(e, Group) and e.flat is None for e in inside)
+    return Group(opener, closer, parts, text, None if spread else text)
 
 
-def _flat_part(part: Part) -> str | None:
+def _text(part: Part) -> str | None:
     """The text of a part that has no comment at all."""
-    text = flat(part.elements)
+    text = flat_text(part.elements)
     if text is None or part.first.before or last(part.elements[-1]).after:
         return None
     if not part.nested:
         return text
-    nested = [_flat_part(one) for one in part.nested]
+    nested = [_text(one) for one in part.nested]
     known = [one for one in nested if one is not None]
     return f"{text} {'  '.join(known)}" if len(known) == len(nested) else None
 

@@ -315,7 +315,7 @@ def specs(draw: st.DrawFn) -> str:
     return draw(gap) + "".join(piece + between() for piece in pieces)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(specs())
 def test_any_spec_keeps_its_words_comments_and_meaning(text: str) -> None:
     check(text)
