@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from trtc.evaluate import Evaluator
     from trtc.ir.module import Module
+    from trtc.lang.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Context:
     remarks: list[Remark] = field(default_factory=list[Remark])
     plugins: bool | None = None
     """Whether the target has plugins; None where the target is not known."""
+    watch: Callable[[Module, Rule], None] | None = None
+    """Told of every rule when it has run; looks, and changes nothing."""
 
     def applied(self, message: str, node: oir.Node | None = None) -> None:
         """Say what was done at a node."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from trtc.lang.spec import (
     Apply,
     Arithmetic,
     Checkpoint,
+    Condition,
     Count,
     Expect,
     Fixpoint,
@@ -26,7 +27,9 @@ from trtc.pipeline.passes import Context, Pass
 
 if TYPE_CHECKING:
     from trtc.ir.module import Module
+    from trtc.lang.rules import Rule
     from trtc.lang.spec import Step
+    from trtc.rewrite.explain import NearMiss
 
 #: How many nodes a failed `expect` shows.
 _SHOWN = 5
@@ -91,6 +94,8 @@ class Outcome:
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     applied: Counter[str] = field(default_factory=Counter[str])
     """How often each rule was applied."""
+    nearest: dict[str, NearMiss] = field(default_factory=dict[str, "NearMiss"])
+    """Of rules that an `expect` counts and that fell short of it: the nearest miss when they ran last."""
 
     @property
     def remarks(self) -> list[Remark]:
@@ -110,6 +115,8 @@ def run(
         DiagnosticError: T0501 an `expect` does not hold, T0503 a pass broke the IR, or what a pass raises.
     """
     outcome = Outcome()
+    if context.watch is None:
+        context.watch = _watch(steps, context, outcome)
     with collector.paused():
         _run(module, steps, passes, context, instruments, outcome)
     return outcome
@@ -151,6 +158,46 @@ def _run(
             for instrument in instruments:
                 instrument.after(module, record)
     return changed
+
+
+def _watch(steps: Sequence[Step], context: Context, outcome: Outcome) -> Callable[[Module, Rule], None] | None:
+    """Looks for the nearest miss of a rule that an `expect` counts, where it fell short when it had just run: the
+    graph is as the rule saw it then, without what it matched."""
+    counted: dict[str, list[Condition]] = {}
+    for condition in _conditions(steps):
+        for name in {*_rules(condition.left), *_rules(condition.right)}:
+            counted.setdefault(name, []).append(condition)
+    if not counted:
+        return None
+
+    def watch(module: Module, rule: Rule) -> None:
+        name = rule.name.text
+        if name not in counted:
+            return
+        now = outcome.applied + Counter(r.source for r in context.remarks if r.kind is RemarkKind.APPLIED)
+
+        def count(of: Count | RuleCount) -> int:
+            return now[of.name] if isinstance(of, RuleCount) else 0
+
+        # How many nodes there will be is not known yet.
+        if not any(_operators(c.left) + _operators(c.right) or not c.holds(count) for c in counted[name]):
+            outcome.nearest.pop(name, None)
+            return
+        from trtc.rewrite.explain import nearest
+
+        found = nearest(module, rule, context.remarks)
+        if found is not None:
+            outcome.nearest[name] = found
+
+    return watch
+
+
+def _conditions(steps: Sequence[Step]) -> Iterator[Condition]:
+    for step in steps:
+        if isinstance(step, Expect):
+            yield from step.conditions
+        elif isinstance(step, Fixpoint):
+            yield from _conditions(step.steps)
 
 
 def _count(module: Module, outcome: Outcome) -> int:
@@ -221,17 +268,54 @@ def _expect(module: Module, step: Expect, outcome: Outcome) -> None:
         if condition.holds(count):
             continue
         named = [*_operators(condition.left), *_operators(condition.right)]
+        notes = [note for operator in named for note in _nearest(module, operator, outcome.remarks)]
+        missed, help = _missed(condition, count, outcome)
         problems.append(
             Diagnostic(
                 "T0501",
                 f"expected {condition.text}, got {evaluate(condition.left, count)}",
                 span=condition.span,
-                notes=tuple(note for operator in named for note in _nearest(module, operator, outcome.remarks)),
-                help="`trtc dump` shows the graph; `--dump-after all` shows it after every pass",
+                notes=(*missed, *notes),
+                help=help,
             )
         )
     if problems:
         raise DiagnosticError.of(problems)
+
+
+def _missed(condition: Condition, count: Callable[[Count | RuleCount], int], outcome: Outcome) -> tuple[list[str], str]:
+    """Notes on the nearest miss of each rule that a condition counts, and where to see more."""
+    path = condition.span.source.path if condition.span is not None else "SPEC"
+    more = evaluate(condition.left, count) > evaluate(condition.right, count)
+    notes: list[str] = []
+    help = "`trtc dump` shows the graph; `--dump-after all` shows it after every pass"
+    for name, few in [*((n, not more) for n in _rules(condition.left)), *((n, more) for n in _rules(condition.right))]:
+        help = f"see `trtc why {path} {name}`"
+        near = outcome.nearest.get(name)
+        if not few:
+            continue
+        if near is None:
+            notes.append(f"nearest miss of `{name}`: no node that could be its root is in the graph")
+            continue
+        of = f" of `{name}`" if len(_rules(condition.left) + _rules(condition.right)) > 1 else ""
+        notes.append(f"nearest miss{of}: {near.root} matched {near.progress}")
+        if near.span is not None:
+            file = near.span.source.path
+            where = f"line {near.span.line}" if file == path else f"{file}:{near.span.line}"
+            notes.append(f"stopped at {where} `{' '.join(near.span.text.split())}`: {near.reason}")
+        else:
+            notes.append(f"stopped: {near.reason}")
+        help = f"see `trtc why {path} {name} --at {near.root}`"
+    return notes, help
+
+
+def _rules(term: Term) -> list[str]:
+    """The rules that one side of a condition counts."""
+    if isinstance(term, RuleCount):
+        return [term.name]
+    if isinstance(term, Arithmetic):
+        return [*_rules(term.left), *_rules(term.right)]
+    return []
 
 
 def _operators(term: Term) -> list[str]:

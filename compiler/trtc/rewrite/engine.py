@@ -152,14 +152,20 @@ class _Run:
             self.index = Index(self.module)
         for rule in sorted(rewrites, key=lambda r: -r.program.benefit):
             self._rule(rule, self.index.candidates(rule))
+            self._told(rule.program.rule)
         for one in wanted:
             if isinstance(one, rules.Horizontal):
                 from trtc.rewrite.horizontal import merge
 
                 self.counts[one.name.text] += merge(self.module, one, self.context, self.shop)
+                self._told(one)
         for graph in self.unsorted:
             graph.sort()
         return PassResult.of(**self.counts)
+
+    def _told(self, rule: rules.Rule) -> None:
+        if self.context.watch is not None:
+            self.context.watch(self.module, rule)
 
     def _rule(self, rule: Rule, candidates: Iterable[oir.Node]) -> None:
         state = State(self.module, self.constants, rule.program)
