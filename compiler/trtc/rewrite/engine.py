@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import onnx_ir as oir
@@ -14,13 +14,13 @@ from trtc import collector
 from trtc.diagnostics import Remark, RemarkKind
 from trtc.ir import dims, edit, provenance
 from trtc.ir.module import Module, constant_tensor
-from trtc.ir.nesting import walk
 from trtc.lang import rules
 from trtc.pipeline.passes import Context, PassResult
 from trtc.rewrite import program as p
 from trtc.rewrite.build import Builder, Declined, Workshop
 from trtc.rewrite.evaluate import failing, holds, said
 from trtc.rewrite.functions import ABSENT, Array
+from trtc.rewrite.index import Index
 from trtc.rewrite.match import Matcher, matcher
 from trtc.rewrite.program import Program, compile_rule
 from trtc.rewrite.state import OutOfBudget, State
@@ -39,8 +39,6 @@ class Rule:
     program: Program
     match: Matcher
     roots: frozenset[tuple[str, str]] | None
-    wants: tuple[tuple[tuple[str, str], tuple[frozenset[tuple[str, str]], ...]], ...]
-    """For each operator that may be the root: what its inputs must be made by, as far as that is one of a few."""
 
     @property
     def name(self) -> str:
@@ -57,68 +55,9 @@ def prepare(rule: rules.Rewrite) -> Rule:
         return found[1]
     program = compile_rule(rule)
     first = program.targets[0]
-    made = Rule(program, matcher(first), p.roots(first), _wants(first))
+    made = Rule(program, matcher(first), p.roots(first))
     _PREPARED[id(rule)] = (rule, made)
     return made
-
-
-def _wants(
-    target: p.Var,
-) -> tuple[tuple[tuple[str, str], tuple[frozenset[tuple[str, str]], ...]], ...]:
-    heads = p.heads(target)
-    if heads is None:
-        return ()
-    return tuple(
-        (
-            (op.domain, op.op_type),
-            tuple(r for r in (p.roots(i) for i in op.inputs) if r is not None),
-        )
-        for op in heads
-    )
-
-
-@dataclass(slots=True)
-class Index:
-    """The nodes of a module by operator, and of each operator by what makes its inputs. Built once per application."""
-
-    module: Module
-    groups: dict[tuple[str, str], dict[frozenset[tuple[str, str]], list[oir.Node]]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.groups = {}
-        depth: dict[oir.Node, int] = {}
-        for node in walk(self.module.graph):
-            made: list[tuple[str, str]] = []
-            deepest = 0
-            for value in node.inputs:
-                source = value.producer() if value is not None else None
-                if source is not None:
-                    made.append((source.domain, source.op_type))
-                    deepest = max(deepest, depth.get(source, 0) + 1)
-            depth[node] = deepest
-            by_inputs = self.groups.setdefault((node.domain, node.op_type), {})
-            by_inputs.setdefault(frozenset(made), []).append(node)
-        self._depth = depth
-
-    _depth: dict[oir.Node, int] = field(init=False)
-
-    def renew(self, values: Iterable[oir.Value]) -> None:
-        """The inputs of what uses these values are made by other operators now."""
-        for node in {use.node: None for value in values for use in value.uses() if use.node in self._depth}:
-            sources = [value.producer() for value in node.inputs if value is not None]
-            made = frozenset((source.domain, source.op_type) for source in sources if source is not None)
-            self.groups[node.domain, node.op_type].setdefault(made, []).append(node)
-
-    def candidates(self, rule: Rule) -> list[oir.Node]:
-        """Nodes that may be the root of a match, in an order that does not depend on that of the nodes in the file."""
-        found: dict[oir.Node, None] = {}
-        wanted = rule.wants or tuple((key, ()) for key in (rule.roots or self.groups))
-        for key, inputs in wanted:
-            for made, nodes in self.groups.get(key, {}).items():
-                if all(not one.isdisjoint(made) for one in inputs):
-                    found.update(dict.fromkeys(nodes))
-        order = self._depth
-        return sorted(found, key=lambda n: (order[n], n.outputs[0].name or "" if n.outputs else ""))
 
 
 def apply(
@@ -149,9 +88,9 @@ class _Run:
     def all(self, wanted: Sequence[rules.Rule]) -> PassResult:
         rewrites = [prepare(r) for r in wanted if isinstance(r, rules.Rewrite)]
         if rewrites:
-            self.index = Index(self.module)
+            self.index = Index(self.module, self.constants)
         for rule in sorted(rewrites, key=lambda r: -r.program.benefit):
-            self._rule(rule, self.index.candidates(rule))
+            self._rule(rule, self.index.candidates(rule.program.targets[0], rule.roots))
             self._told(rule.program.rule)
         for one in wanted:
             if isinstance(one, rules.Horizontal):

@@ -166,7 +166,7 @@ class _Finder:
         rule = self._siblings.rule
         found: list[Member] = []
         state = self._new()
-        for node in engine.Index(self._module).candidates(rule):
+        for node in engine.Index(self._module, self._shop.constants).candidates(rule.program.targets[0], rule.roots):
             state.clear()
             try:
                 fits = engine.find(state, rule, node)
@@ -289,7 +289,9 @@ class _Speaker:
 
     def applied(self, group: Sequence[Member]) -> None:
         names = ", ".join(f"`{m.result.name}`" for m in group)
-        self._say(RemarkKind.APPLIED, group[0], f"{len(group)} siblings over `{group[0].over.name}` became one: {names}")
+        self._say(
+            RemarkKind.APPLIED, group[0], f"{len(group)} siblings over `{group[0].over.name}` became one: {names}"
+        )
 
     def declined(self, group: Sequence[Member], why: str) -> None:
         names = ", ".join(f"`{m.result.name}`" for m in group)
