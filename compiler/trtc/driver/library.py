@@ -88,7 +88,7 @@ def vocabulary() -> Vocabulary:
         for info in TARGETS.values()
     }
     builder: dict[str, BuilderField] = {}
-    later: set[str] = {"emit.report", "emit.lock", "emit.triton"}
+    later: set[str] = {"emit.report", "emit.lock", "emit.triton", "extern.pass"}
     for field in BUILDER_FIELDS.values():
         if field.built:
             kind: Any = "ident" if field.type == "choice" else field.type

@@ -73,8 +73,15 @@ class PipelineChecker:
         definition = unit.visible.get(name) or self.libraries.standard(name)
         if definition is not None:
             return self._called(call, definition, scope)
+        declared = unit.rules.visible.get(name)
+        if isinstance(declared, rules.Extern) and declared.kind == "pass":
+            return self._extern(call, scope)
         if f"pass.{name}" in self.vocabulary.not_built:
             self.report.not_built(f"the pass `{name}`", call.callee.span)
+            return ()
+        if isinstance(declared, (rules.Rewrite, rules.Horizontal)):
+            help = f"write `apply({name})`"
+            self.report.error("T0304", f"`{name}` is a rule, no pass", call.callee.span, help=help)
             return ()
         known = [*self.vocabulary.passes, *unit.visible, *self.libraries.standard_names()]
         self.report.error(
@@ -84,6 +91,24 @@ class PipelineChecker:
             help=did_you_mean(name, known, "passes and pipelines"),
         )
         return ()
+
+    def _extern(self, call: syntax.Call, scope: Scope) -> tuple[spec.Step, ...]:
+        """A pass in Python: its options are known only once it is loaded."""
+        if "extern.pass" in self.vocabulary.not_built:
+            self.report.not_built("passes in Python that a spec names", call.callee.span)
+            return ()
+        evaluator = Evaluator(self.report, scope)
+        options: dict[str, Any] = {}
+        for argument in call.arguments:
+            value = evaluator.evaluate(argument.value)
+            if argument.name is None:
+                help = "write `name = value`"
+                self.report.error(
+                    "T0204", f"options of `{call.callee.text}` are given by name", argument.span, help=help
+                )
+            elif value is not None:
+                options[argument.name.text] = value.plain()
+        return (spec.PassCall(call.callee.text, options, call.span),)
 
     def _options(self, call: syntax.Call, signature: PassSignature, scope: Scope) -> dict[str, Any]:
         known = {o.name: o for o in signature.options}

@@ -30,10 +30,11 @@ def test_every_beginning_of_a_spec_is_answered(text: str, vocabulary: Vocabulary
         answers(text[:end], vocabulary)
 
 
+@pytest.mark.parametrize("text", [RULES, VALUES], ids=["rules", "values"])
 @pytest.mark.parametrize("seed", range(4))
-def test_missing_doubled_and_swapped_words_are_answered(seed: int, vocabulary: Vocabulary) -> None:
+def test_missing_doubled_and_swapped_words_are_answered(seed: int, text: str, vocabulary: Vocabulary) -> None:
     chance = random.Random(seed)
-    pieces = re.findall(r'"[^"\n]*"|\w+|\s+|.', VALUES)
+    pieces = re.findall(r'"[^"\n]*"|\w+|\s+|.', text)
     for _ in range(40):
         changed = list(pieces)
         for _ in range(chance.randint(1, 4)):
