@@ -105,6 +105,23 @@ def library_rules(name: str, vocabulary: Vocabulary) -> tuple[rules.Rule, ...]:
     return unit.rules.rules()
 
 
+def file_rules(
+    path: Path, vocabulary: Vocabulary, overrides: Mapping[str, str] | None = None
+) -> tuple[rules.Rule, ...]:
+    """The rules that a file declares, in order, whether or not it is a whole spec: it may name no model.
+
+    Raises:
+        DiagnosticError: T01xx, T02xx, T03xx; T1011 for `overrides`; T1012 where the file cannot be read.
+    """
+    source = Source(str(path), read_text(path))
+    checker = _Checker(source, path, parse(source), vocabulary, _read_used)
+    _, diagnostics = checker.run(overrides or {}, ())
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR and d.code != "T0217"]
+    if errors:
+        raise DiagnosticError.of(errors)
+    return checker.unit.rules.rules()
+
+
 def read_text(path: Path) -> str:
     """The text of a spec.
 

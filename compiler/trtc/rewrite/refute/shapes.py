@@ -13,7 +13,7 @@ from trtc.rewrite.refute.tape import Rejected, Tape
 
 #: Sizes to take in the place of a size, the simplest first.
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
-_LARGE = (4, 6, 8, 10, 12, 16, 24)
+_LARGE = (1, 2, 4, 6, 8, 10, 12, 16, 24)
 _COMPOSITE = 8
 #: An instance of more elements in one leaf is made smaller.
 MAX_ELEMENTS = 1 << 15
@@ -242,7 +242,7 @@ def _related(size: int, made: Mapping[int, int], mode: int, tape: Tape) -> int |
 def _other(size: int, tape: Tape) -> int:
     if size < _COMPOSITE:
         return tape.pick(f"size/{size}", _SMALL, (1, 3, 3, 3, 2, 2, 1, 1))
-    return tape.pick(f"size/{size}", _LARGE, (3, 2, 3, 2, 2, 1, 1))
+    return tape.pick(f"size/{size}", _LARGE, (0.5, 0.5, 3, 2, 3, 2, 2, 1, 1))
 
 
 __all__ = ["MAX_ELEMENTS", "Dims", "Shape", "varied"]

@@ -113,8 +113,14 @@ class Sketch:
         """The value of an expression. like: (dtype, shape) that a number or an open leaf is to fit."""
         if isinstance(expr, rules.Value):
             home, name, other = source(frame, expr.name)
-            if other is not None:
+            if isinstance(other, rules.Literal_ | rules.Approximate | rules.Capture):
                 return self.expr(home, other, role, like)
+            if other is not None:
+                # An argument is one value, however often the pattern names it.
+                mark = (home.path, id(other))
+                if mark not in self._made:
+                    self._made[mark] = [self.expr(home, other, role, like)]
+                return self._made[mark][0]
             found = home.equations.get(name)
             if found is not None:
                 return self.equation(home, found[0])[found[1]]
@@ -135,7 +141,7 @@ class Sketch:
                 raise Rejected(expr.operator)
             return self._operator(frame, op, [expr.left, expr.right], (), False, expr.span, 1)[0]
         if isinstance(expr, rules.Prefix):
-            if isinstance(expr.operand, rules.Literal_) and expr.operator == "-":
+            if isinstance(expr.operand, rules.Literal_ | rules.Approximate) and expr.operator == "-":
                 return self._number(-cast(Any, expr.operand.value), expr.operand, role, like)
             inner = self.expr(frame, expr.operand)
             return self.writer.node("Neg" if expr.operator == "-" else "Not", [inner])[0]
@@ -217,7 +223,8 @@ class Sketch:
         far = None
         if isinstance(expr, rules.Approximate):
             tolerance = expr.tolerance or 1e-6
-            far = number * (1 + tolerance)
+            # Without a tolerance of its own it is below what every comparison allows.
+            far = None if expr.tolerance is None else number * (1 + tolerance)
             if self.tape.draw(place("near", expr.span), 3) == 2:
                 # Within the tolerance, and away from its edge by more than the rounding to the dtype.
                 number *= 1 + tolerance * self.tape.pick(place("off", expr.span), (0.0, 0.6, -0.6))
@@ -356,7 +363,7 @@ class Sketch:
     def _weak(self, frame: Frame, expr: Expr) -> bool:
         """Whether an operand takes its dtype or shape from the others."""
         if isinstance(expr, rules.Prefix):
-            return isinstance(expr.operand, rules.Literal_)
+            return isinstance(expr.operand, rules.Literal_ | rules.Approximate)
         if isinstance(expr, rules.Literal_ | rules.Approximate | rules.Capture | rules.Items):
             return True
         if isinstance(expr, rules.Typed):
