@@ -10,7 +10,7 @@ from trtc.diagnostics.diagnostic import (
     exit_status,
 )
 from trtc.diagnostics.explain import all_codes, explain, title
-from trtc.diagnostics.render import escape, plural, render, suggest
+from trtc.diagnostics.render import escape, excerpt, plural, render, suggest
 from trtc.diagnostics.source import Source, Span
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Span",
     "all_codes",
     "escape",
+    "excerpt",
     "exit_status",
     "explain",
     "plural",

@@ -92,6 +92,15 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     return "\n".join(lines)
 
 
+def excerpt(span: Span, *, color: bool = False) -> str:
+    """A place, its line and carets below it, as in a diagnostic."""
+
+    def paint(text: str, style: str) -> str:
+        return f"{_STYLES[style]}{text}{_RESET}" if color else text
+
+    return "\n".join(_excerpt(span, "", "^", len(str(span.line)), first=True, paint=paint, style="cyan"))
+
+
 def _excerpt(
     span: Span, text: str, mark: str, width: int, *, first: bool, paint: Callable[[str, str], str], style: str
 ) -> list[str]:

@@ -124,6 +124,8 @@ class Explainer:
     module: Module
     rule: engine.Rule
     remarks: Sequence[Remark] = ()
+    untaken: str = "it matches now: a later `apply` of the rule, or a `fixpoint`, would take it"
+    """Why a match that fits stays, where no remark says it."""
     _constants: Constants = field(init=False)
     _places: dict[oir.Node, int] = field(init=False)
     _groups: dict[tuple[str, str], list[oir.Node]] = field(init=False)
@@ -242,7 +244,9 @@ class Explainer:
         elif reason is not None:
             span = rewrite.replacement.span
         else:
-            reason = "it matches now: a later `apply` of the rule, or a `fixpoint`, would take it"
+            # Of siblings, the remark at one of them names all.
+            named = (m for m in self._declined.values() if any(f"`{v.name}`" in m for v in olds))
+            reason = next(named, self.untaken)
         return _Attempt(node, True, _bound(state), matched, _WHOLE, reason, span, value)
 
     def _piece(self, op: p.Op, node: oir.Node) -> _Attempt | None:
@@ -338,7 +342,10 @@ class Explainer:
         found.sort(key=lambda a: (-a.rank[0], -a.rank[1], self._places.get(a.root, 0)))
         kept: list[_Attempt] = []
         taken: set[oir.Node] = set()
+        furthest = len(found[0].slots) if found else 0
         for attempt in found:
+            if furthest > 1 and 2 * len(attempt.slots) <= furthest:
+                break  # too far from a match to be one that was meant
             nodes = {attempt.root, *attempt.nodes}
             if attempt.root in taken or 2 * len(nodes & taken) > len(nodes):
                 continue
@@ -463,7 +470,9 @@ def explainer(module: Module, rule: rules.Rule, remarks: Sequence[Remark] = ()) 
         return Explainer(module, engine.prepare(rule), remarks)
     from trtc.rewrite.horizontal import prepare
 
-    return Explainer(module, prepare(rule).rule, remarks)
+    return Explainer(
+        module, prepare(rule).rule, remarks, "it has no sibling: nothing else of this form takes its input"
+    )
 
 
 def nearest(module: Module, rule: rules.Rule, remarks: Sequence[Remark] = ()) -> NearMiss | None:
