@@ -26,12 +26,14 @@ from trtc.lang import rules, syntax
 from trtc.rewrite.build import ABSENT, Builder, Declined, Workshop
 from trtc.rewrite.constants import DTYPES, FLOATS, INTEGERS, Constants
 from trtc.rewrite.functions import Array
-from trtc.rewrite.program import Program, Scope
+from trtc.rewrite.program import Node, Program, Scope
 from trtc.rewrite.state import State
 from trtc.targets.plugins import PluginCode
 
 #: Bytes of constants that a meaning may hold.
 _BUDGET = 16 << 20
+#: What an omitted parameter is in patterns: known, and bound to nothing. `b?` is absent then, and `b` missing.
+_NOT_THERE = cast(Node, SimpleNamespace())
 
 
 def data_of(plugin: rules.Plugin) -> PluginData:
@@ -215,7 +217,11 @@ class Instance:
         builder.lets.update(self.sizes)
         padded = [*values, *[None] * (len(self.plugin.parameters) - len(values))]
         for parameter, value in zip(self.plugin.parameters, padded, strict=False):
-            builder.lets[parameter.name.text] = ABSENT if value is None else value
+            name = parameter.name.text
+            if value is None:
+                scope.values[name] = _NOT_THERE
+            else:
+                builder.lets[name] = value
         return builder
 
     # ---- the meaning

@@ -205,6 +205,8 @@ def _wrapped(trt: Any, cls: Any) -> Any:
 
     `plugin_name`, `plugin_version` and `plugin_namespace` of the class name it; without them it is called as the class.
     """
+    if not isinstance(cls, type) or not issubclass(cls, trt.IPluginV3):
+        raise TypeError("it is neither a creator nor a class of IPluginV3")
     parameters = list(inspect.signature(cls).parameters)
 
     class Made(trt.IPluginCreatorV3One):

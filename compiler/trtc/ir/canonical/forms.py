@@ -171,7 +171,15 @@ class _Walk:
         if known is None:
             first = first_opset(node.op_type)
             since = f"; opset {first} introduced it" if first is not None else ""
-            raise site.refusal("T0650", f"ai.onnx has no operator {node.op_type} in opset {scope.opset}{since}")
+            help = None
+            if first is None and ("Plugin" in node.op_type or node.op_type.endswith("_TRT")):
+                help = (
+                    "a plugin of TensorRT is used once a spec declares what it means: "
+                    f'`plugin NAME(…) -> … {{ creator = "{node.op_type}" … }}`; `use std.plugins` declares some'
+                )
+            raise site.refusal(
+                "T0650", f"ai.onnx has no operator {node.op_type} in opset {scope.opset}{since}", help=help
+            )
         node.attributes.pop(_DEAD, None)
         for name in [name for name in node.attributes if name.startswith("__")]:
             # ONNX Runtime leaves such names to tools that mark nodes for themselves.
