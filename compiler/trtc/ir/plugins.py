@@ -19,7 +19,7 @@ import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, suggest
 from trtc.ir import edit
-from trtc.ir.module import IR_VERSION, OPSET, Module
+from trtc.ir.module import OPSET, Module
 from trtc.ir.nesting import walk
 
 DOMAIN: Final = "trtc.plugin"
@@ -396,6 +396,3 @@ def called_by(module: Module, function: oir.Function) -> tuple[oir.Function, ...
                 found[key] = inner
                 todo.append(inner)
     return tuple(found.values())
-
-
-assert IR_VERSION >= 10, "metadata of functions came with IR version 10"
