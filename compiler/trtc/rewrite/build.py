@@ -48,6 +48,8 @@ class Workshop:
     """Bytes that constants may still grow by."""
     plugins: bool = True
     """Whether the target can run plugins; False declines what would become one."""
+    popular: set[oir.Value] = field(default_factory=set[oir.Value])
+    """Weights with very many users, which no match frees; to count those each time would make the work quadratic."""
     scalars: dict[tuple[float | int | bool, oir.DataType], oir.Value] = field(
         default_factory=dict[tuple["float | int | bool", oir.DataType], oir.Value]
     )

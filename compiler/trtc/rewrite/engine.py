@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: Bytes that constants made by one application may add, beyond what becomes unused.
 MAX_GROWTH: Final = 64 << 20
 
+#: A weight with more users than any match has is not freed by one.
+_POPULAR: Final = 256
+
 
 @dataclass(slots=True)
 class Rule:
@@ -145,7 +148,7 @@ class _Run:
             news = replacement(builder, rewrite, olds)
             check(self.module, olds, news)
             # What the match frees is asked only where something is added: a weight may have very many users.
-            growth = builder.added - freed(matched) if builder.added else 0
+            growth = builder.added - freed(self.shop, matched) if builder.added else 0
             if growth > self.shop.budget:
                 raise Declined(f"its constants would add {growth} bytes, and {self.shop.budget} are left")
         except BaseException:
@@ -293,18 +296,23 @@ def _shape(shape: tuple[Any, ...] | None) -> str:
     return "not known" if shape is None else f"[{', '.join(dims.text(d) for d in shape)}]"
 
 
-def freed(matched: Sequence[oir.Node]) -> int:
+def freed(shop: Workshop, matched: Sequence[oir.Node]) -> int:
     """Bytes of constants that nothing but the match uses."""
     inside = set(matched)
     seen: set[oir.Value] = set()
     total = 0
     for node in matched:
         for value in node.inputs:
-            if value is None or value in seen:
+            if value is None or value in seen or value in shop.popular:
                 continue
             seen.add(value)
             tensor = constant_tensor(value)
-            if tensor is not None and all(use.node in inside for use in value.uses()):
+            if tensor is None:
+                continue
+            uses = value.uses()
+            if len(uses) > _POPULAR:
+                shop.popular.add(value)
+            elif all(use.node in inside for use in uses):
                 total += tensor.nbytes
     return total
 

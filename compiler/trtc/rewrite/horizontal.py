@@ -266,7 +266,7 @@ def _merge(module: Module, siblings: Siblings, group: Sequence[Member], shop: Wo
         builder.state = first.state
         news = builder.op("", "Split", [wide, tuple(sizes)], {"axis": axis})
         engine.check(module, olds, news)
-        freed = engine.freed(nodes)
+        freed = engine.freed(shop, nodes)
         if builder.added - freed > shop.budget:
             raise Declined(f"its constants would add {builder.added - freed} bytes, and {shop.budget} are left")
     except BaseException:
