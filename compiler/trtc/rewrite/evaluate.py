@@ -171,6 +171,8 @@ def holds(state: State, guard: rules.Expr, scope: Scope) -> bool:
                     found = evaluate(state, other, scope)
                 except Unbound:
                     return True
+                except (ArithmeticError, TypeError, ValueError, IndexError):  # 1 / $d of a zero
+                    return False
                 state.bind(state.captures, scope.captures[one.name], found)
                 return True
     try:
