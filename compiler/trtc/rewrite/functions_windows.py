@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trtc.ir import dims
+from trtc.ir import dims, edit
 from trtc.rewrite.functions import Array, Known, array, dtype_of, function, shape_of
 
 #: An end of a Slice from here on means the end of the axis, whatever its size.
@@ -106,6 +106,13 @@ def _wrapped(known: Known, index: int, size: Any) -> Any:
 def _is_whole(known: Known, size: Any) -> bool:
     """is_whole(d): whether a size is a number, and not a symbol."""
     return isinstance(size, int)
+
+
+@function("stands_for")
+def _stands_for(known: Known, x: Any, y: Any) -> bool:
+    """stands_for(x, y): whether `x` can be used for `y`: where `y` is an output of the model, `x` has to be none yet,
+    and no input or constant."""
+    return not y.is_graph_output() or edit.bears_output(y, x)
 
 
 # ---- casts
