@@ -55,7 +55,7 @@ ALL = [("graph", "passed"), ("network", "passed"), ("engine", "passed")]
 def test_resnet50(tmp_path: Path) -> None:
     result = build(
         tmp_path,
-        example("01_resnet50").make_model(),
+        example("resnet50").make_model(),
         'dim batch in 1..4\ninput "x" : f32[batch, 3, 224, 224]\nprofile "p" { batch = min 1 opt 2 max 4 }\n'
         "pipeline { standard() expect(count(BatchNormalization) == 0) }\n",
     )
@@ -65,7 +65,7 @@ def test_resnet50(tmp_path: Path) -> None:
 def test_bert(tmp_path: Path) -> None:
     result = build(
         tmp_path,
-        example("02_bert_encoder").make_model(),
+        example("bert").make_model(),
         'dim batch in 1..4\ndim seq in 8..64\ninput "input_ids" : i64[batch, seq]\n'
         'profile "p" { batch = min 1 opt 2 max 4  seq = min 8 opt 32 max 64 }\n',
     )

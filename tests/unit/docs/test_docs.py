@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
-_FIRST = 'python3 -m venv .venv && .venv/bin/pip install -e ".[rtx]" && .venv/bin/python examples/01_resnet50/run.py'
+_FIRST = 'python3 -m venv .venv && .venv/bin/pip install -e ".[rtx]" && .venv/bin/python examples/resnet50/run.py'
 
 #: Blocks that are shown and not run: the page and the first command, and why.
 NOT_RUN = {
