@@ -191,7 +191,7 @@ class _Run:
             _known_pass(dump_after)
 
             instruments.append(Snapshots(self.outputs.engine.parent / f"{self.outputs.engine.stem}.dumps", dump_after))
-        outcome: Outcome = self.stage("optimize", lambda: optimize(prepared, instruments))
+        outcome: Outcome = self.stage("optimize", lambda: optimize(prepared, instruments, allow_code=allow_code))
         optimized = self.work.path / "optimized.onnx"
         self.stage("save", lambda: ir.save(prepared.module, optimized))
         job = self.job(prepared, optimized)

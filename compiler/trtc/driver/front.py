@@ -151,11 +151,14 @@ def run_pipeline(
     return run(module, steps, registry(), Context(Evaluator(), plugins=plugins), [Verify(), *instruments])
 
 
-def optimize(prepared: Prepared, instruments: Sequence[Instrument] = ()) -> Outcome:
-    """Run the pipeline of the spec, the IR verified after every pass."""
+def optimize(prepared: Prepared, instruments: Sequence[Instrument] = (), *, allow_code: bool = False) -> Outcome:
+    """Run the pipeline of the spec, the IR verified after every pass. `allow_code`: constraints in Python may run."""
+    from trtc.rewrite.externs import allowed
+
     spec = prepared.spec
     # Who declares no plugin need not wait until it is known which TensorRT will be taken.
     plugins = has_plugins(spec.target.name if spec.target is not None else None) if spec.plugins else None
-    outcome = run_pipeline(prepared.module, spec.pipeline, instruments, plugins=plugins)
+    with allowed(allow_code, spec.path.parent):
+        outcome = run_pipeline(prepared.module, spec.pipeline, instruments, plugins=plugins)
     prepared.outcome = outcome
     return outcome

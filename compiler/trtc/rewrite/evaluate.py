@@ -145,10 +145,9 @@ def _call(state: State, call: rules.Apply, scope: Scope) -> Any:
         extern = scope.environment.externs.get(call.callee)
         if extern is None:
             raise Unbound(call.callee)
-        from trtc.rewrite.externs import load
+        from trtc.rewrite.externs import ask
 
-        arguments = [evaluate(state, one, scope) for one in call.inputs]
-        return load(extern)(state.module, *arguments)
+        return ask(extern, state.module, [evaluate(state, one, scope) for one in call.inputs])
     if call.callee == "default":
         try:
             return evaluate(state, call.inputs[0], scope)
