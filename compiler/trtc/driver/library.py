@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata, resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.ir.operators import OPERATORS
@@ -16,6 +16,10 @@ from trtc.lang.rules import Rule
 from trtc.lang.vocabulary import BuilderField, Option, PassSignature, TargetSignature, Vocabulary
 from trtc.pipeline import Registry, options_of
 from trtc.targets import BUILDER_FIELDS, TARGETS
+
+if TYPE_CHECKING:
+    from trtc.lang.report import Report
+    from trtc.lang.spec import Step
 
 GROUP = "trtc.specs"
 
@@ -104,9 +108,17 @@ def vocabulary() -> Vocabulary:
         operators=OPERATORS,
         schemas=schemas(),
         functions=functions(),
+        check_rules=_check_rules,
         libraries=libraries(),
         not_built=frozenset(later),
     )
+
+
+def _check_rules(steps: Sequence[Step], report: Report) -> None:
+    from trtc.rewrite.overlap import check
+
+    for diagnostic in check(steps):
+        report.add(diagnostic)
 
 
 def rules_of(name: str) -> tuple[Rule, ...]:

@@ -221,20 +221,10 @@ class _Checker:
         return (None if self.report.failed else made), self.report.sorted()
 
     def _applied_together(self, steps: Sequence[spec.Step]) -> None:
-        """Lets the vocabulary look at the rules of each `apply` in which a rule of the user's takes part."""
+        """Lets the vocabulary look at the rules that the steps apply, each of which is right by itself."""
         look = self.vocabulary.check_rules
-        if look is None or self.report.failed:
-            return
-        groups: dict[tuple[rules.Rule, ...], None] = {}
-        stack = list(steps)
-        while stack:
-            step = stack.pop()
-            if isinstance(step, spec.Apply) and any(not rule.library for rule in step.rules):
-                groups[step.rules] = None
-            elif isinstance(step, spec.Fixpoint):
-                stack.extend(step.steps)
-        for group in groups:
-            look(group, self.report)
+        if look is not None and not self.report.failed:
+            look(steps, self.report)
 
     def standard(self) -> tuple[spec.Step, ...]:
         """The steps of `standard()`. Reports T0203 where no library defines it."""

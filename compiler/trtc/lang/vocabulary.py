@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from trtc.lang.report import Report
-    from trtc.lang.rules import Rule
+    from trtc.lang.spec import Step
 
 ValueType: TypeAlias = Literal[
     "bool", "int", "float", "string", "bytes", "ident", "ints", "floats", "strings", "idents"
@@ -92,7 +92,7 @@ class Vocabulary:
     operators: ONNX operators of the default domain, for `count(Conv)`; empty: not checked.
     schemas: what rules may say of them.
     functions: those of guards and right-hand sides: how many values each takes, at least and at most (None: any).
-    check_rules: looks at rules that are applied together, for what is wrong between them.
+    check_rules: looks at the rules that the steps of a pipeline apply, for what is wrong between them.
     libraries: name as written behind `use` (`std.standard`) -> path to print, text. Pipelines of libraries whose name
         begins with `std.` need no `use`.
     rungs: of verification, in their order.
@@ -106,7 +106,7 @@ class Vocabulary:
     operators: frozenset[str] = frozenset()
     schemas: Mapping[str, OperatorSchema] = field(default_factory=dict[str, OperatorSchema])
     functions: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
-    check_rules: Callable[[Sequence[Rule], Report], None] | None = None
+    check_rules: Callable[[Sequence[Step], Report], None] | None = None
     libraries: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     rungs: tuple[str, ...] = ("graph", "network", "engine")
     not_built: frozenset[str] = frozenset()

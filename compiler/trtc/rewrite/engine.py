@@ -22,7 +22,7 @@ from trtc.rewrite.evaluate import failing, holds, said
 from trtc.rewrite.functions import ABSENT, Array
 from trtc.rewrite.index import Index
 from trtc.rewrite.match import Matcher, matcher
-from trtc.rewrite.program import Program, compile_rule
+from trtc.rewrite.program import Program, compiled
 from trtc.rewrite.state import OutOfBudget, State
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def prepare(rule: rules.Rewrite) -> Rule:
     found = _PREPARED.get(id(rule))
     if found is not None and found[0] is rule:
         return found[1]
-    program = compile_rule(rule)
+    program = compiled(rule)
     first = program.targets[0]
     made = Rule(program, matcher(first), p.roots(first))
     _PREPARED[id(rule)] = (rule, made)
@@ -186,14 +186,19 @@ def find(state: State, rule: Rule, node: oir.Node) -> bool:
 def _guards(state: State, rule: Rule) -> bool:
     mark = state.mark()
     pending = [*state.guards, *((guard, rule.program.scope) for guard in rule.program.rule.guards)]
-    for guard, scope in pending:
-        if not holds(state, guard, scope):
-            if state.trace is not None:
-                failed = failing(state, guard, scope)
-                state.miss(failed.span, None, lambda failed=failed, scope=scope: said(state, failed, scope), 2)
-            state.undo(mark)
-            return False
-    return True
+    while True:
+        # A guard may bind what one before it asks for: those of patterns inside come after those of the pattern that
+        # uses them. Until nothing more is bound, what is open does not count yet.
+        bound = sum(c is not None for c in state.captures)
+        for guard, scope in pending:
+            if not holds(state, guard, scope):
+                if state.trace is not None:
+                    failed = failing(state, guard, scope)
+                    state.miss(failed.span, None, lambda failed=failed, scope=scope: said(state, failed, scope), 2)
+                state.undo(mark)
+                return False
+        if bound == sum(c is not None for c in state.captures):
+            return True
 
 
 def _others(state: State, rule: Rule) -> bool:

@@ -6,14 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from onnx import defs
-
-from trtc.ir.module import OPSET
-
-#: Two operands in either order.
-COMMUTATIVE = frozenset(
-    {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Sum", "Mean"}
-)
+from trtc.ir.schemas import COMMUTATIVE as COMMUTATIVE
 
 #: Operators that change nothing but the shape: what `view` goes through.
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
@@ -68,7 +61,9 @@ class Schema:
 @functools.cache
 def schema(op_type: str, domain: str = "") -> Schema | None:
     """The schema of an operator; None when onnx does not know it."""
-    from onnx import helper
+    from onnx import defs, helper
+
+    from trtc.ir.module import OPSET
 
     try:
         found = defs.get_schema(op_type, OPSET, domain) if not domain else defs.get_schema(op_type, domain)

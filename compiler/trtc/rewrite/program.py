@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Span
+from trtc.ir.schemas import Operator, schemas
 from trtc.lang import rules
-from trtc.rewrite.operators import ARITHMETIC, AXES, COMMUTATIVE, VIEWS, schema
+from trtc.rewrite.operators import ARITHMETIC, AXES, COMMUTATIVE, VIEWS, Schema
 
 _MAX_DEPTH = 64
 
@@ -198,6 +199,26 @@ def compile_rule(rule: rules.Rewrite) -> Program:
         tuple(compiler.names),
         benefit,
     )
+
+
+_COMPILED: dict[int, tuple[rules.Rewrite, Program]] = {}
+
+
+def compiled(rule: rules.Rewrite) -> Program:
+    """A rewrite, compiled once."""
+    found = _COMPILED.get(id(rule))
+    if found is None or found[0] is not rule:
+        found = _COMPILED[id(rule)] = (rule, compile_rule(rule))
+    return found[1]
+
+
+def _schema(op_type: str, domain: str) -> Operator | Schema | None:
+    """Names of inputs and attributes. Those of ai.onnx are at hand without importing onnx."""
+    if not domain:
+        return schemas().get(op_type)
+    from trtc.rewrite.operators import schema
+
+    return schema(op_type, domain)
 
 
 def _fault(message: str, span: Span) -> DiagnosticError:
@@ -484,7 +505,7 @@ class Compiler:
             from trtc.ir.plugins import DOMAIN
 
             domain, op_type = DOMAIN, plugin.name.text
-        known = schema(op_type, domain)
+        known = _schema(op_type, domain)
         inputs: list[Node | None] = [self.expression(i, scope) for i in call.inputs]
         attributes: list[tuple[str, rules.Expr]] = []
         for given in call.given:
@@ -499,7 +520,14 @@ class Compiler:
                 self._captures_in(given.value, scope)
                 attributes.append((name, given.value))
         return self._new_op(
-            domain, op_type, tuple(inputs), tuple(attributes), call.rest, scope, call.span, outputs=outputs
+            domain,
+            op_type,
+            tuple(inputs),
+            tuple(attributes),
+            call.rest or call.spread is not None,
+            scope,
+            call.span,
+            outputs=outputs,
         )
 
     def _new_op(
@@ -514,7 +542,7 @@ class Compiler:
         outputs: int = 1,
     ) -> Op:
         self.ops += 1
-        known = schema(op_type, domain)
+        known = _schema(op_type, domain)
         if op_type in AXES and known is not None:
             name = AXES[op_type][0]
             at = known.inputs.index(name) if name in known.inputs else len(inputs)

@@ -10,7 +10,20 @@ from typing import Any
 import pytest
 
 from trtc.diagnostics import DiagnosticError, Source
-from trtc.lang import Apply, PassCall, RuleCount, Spec, Vocabulary, check_text, library_rules, loads, parse, rules
+from trtc.lang import (
+    Apply,
+    Fixpoint,
+    PassCall,
+    RuleCount,
+    Spec,
+    Step,
+    Vocabulary,
+    check_text,
+    library_rules,
+    loads,
+    parse,
+    rules,
+)
 from trtc.lang.report import Report
 
 HERE = Path("dir/m.trtspec")
@@ -125,20 +138,25 @@ def test_library_rules(vocabulary: Vocabulary) -> None:
         library_rules("std.x", wrong)
 
 
-def test_rules_that_are_applied_together_are_looked_at_once(vocabulary: Vocabulary) -> None:
-    seen: list[list[str]] = []
+def test_the_rules_of_a_pipeline_are_looked_at_together(vocabulary: Vocabulary) -> None:
+    seen: list[Sequence[Step]] = []
 
-    def look(group: Sequence[rules.Rule], report: Report) -> None:
-        seen.append([r.name.text for r in group])
-        report.error("T0302", "no", group[0].span)
+    def look(steps: Sequence[Step], report: Report) -> None:
+        seen.append(steps)
+        first = steps[0]
+        assert isinstance(first, Fixpoint)
+        assert isinstance(first.steps[0], Apply)
+        report.error("T0302", "no", first.steps[0].rules[0].span)
 
     looking = replace(vocabulary, check_rules=look)
-    steps = "fixpoint { apply(r, std.norm) } apply(std.norm) apply(r, std.norm)"
+    steps = "fixpoint { apply(r, std.norm) } apply(std.norm)"
     text = f"rewrite r {{ match y = Erf(x)  replace y with x }}\npipeline {{ {steps} }}"
     spec, found = check_text(HEAD + text, HERE, looking)
     assert spec is None
-    assert seen == [["r", "fuse_rms", "drop_scale"]]
+    assert [len(steps) for steps in seen] == [2]
     assert [d.message for d in found] == ["no"]
+    _, found = check_text(HEAD + text.replace("Erf", "Erff"), HERE, looking)
+    assert len(seen) == 1, "rules that are wrong by themselves are not compared"
 
 
 def test_libraries_are_parsed_when_they_are_needed(vocabulary: Vocabulary) -> None:
