@@ -9,6 +9,9 @@ model or on the compiler, so a session restates these few nodes in others that m
 - `ReverseSequence` of a length of zero leaves its output unwritten: a sequence of one reversed is the same.
 - `Attention` with fewer heads of keys than of queries gives each query the wrong ones, or memory that it does not own:
   keys and values are repeated before it. (Not with a past: that of a causal one stays as ONNX Runtime has it.)
+- `GroupNormalization` (from opset 21 on) is run as the function that ONNX gives for it, whose variance is the mean of
+  the squares less the square of the mean: of values far from zero that leaves nothing. The instances of a reshaped
+  tensor are normalized instead, by the kernel that takes the mean off first.
 - `QuantizeLinear` of opset 23 has no kernel at all in 1.23: the model is given opset 21, or that node the operator
   of the same name that ONNX Runtime has of its own.
 """
@@ -25,12 +28,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import onnx
 
+#: What no version runs well.
+_NEVER = (1 << 30, 0)
 #: The first ONNX Runtime that runs what is listed here correctly, each by a word that every model with it contains.
 _REPAIRED = {
     b"count_include_pad": (1, 25),
     b"noop_with_empty_axes": (1, 24),
     b"Attention": (1, 24),
     b"ReverseSequence": (1, 28),
+    b"GroupNormalization": _NEVER,
 }
 
 #: Operators that opset 23 added. Of the others, opsets 22 and 23 only widened the types, and added two attributes.
@@ -173,6 +179,8 @@ def _repair(node: Any) -> _Repair | None:
         return _reverse
     if node.op_type == "Attention":
         return _attention
+    if node.op_type == "GroupNormalization":
+        return _group
     return _reduce if node.op_type.startswith("Reduce") else None
 
 
@@ -225,6 +233,38 @@ def _reverse(node: Any, name: str, opset: int) -> list[Any]:
         helper.make_node("Max", [node.input[1], f"{name}/one"], [f"{name}/lengths"]),
         helper.make_node("ReverseSequence", inputs, node.output, **kept),
     ]
+
+
+def _group(node: Any, name: str, opset: int) -> list[Any]:
+    if opset < 21 or _integer(node, "stash_type", 1) != 1:
+        return [node]
+    helper, groups = _helper(), _integer(node, "num_groups")
+    x, scale, bias = node.input
+    epsilon = _attribute(node, "epsilon")
+    made: list[Any] = []
+
+    def add(op: str, inputs: list[str], suffix: str, **attributes: Any) -> str:
+        made.append(helper.make_node(op, inputs, [f"{name}/{suffix}"], **attributes))
+        return f"{name}/{suffix}"
+
+    def constant(suffix: str, dtype: int, values: list[Any]) -> str:
+        return add("Constant", [], suffix, value=helper.make_tensor("", dtype, [len(values)], values))
+
+    grouped = add("Reshape", [add("Cast", [x], "wide", to=1), constant("groups", 7, [0, groups, -1])], "grouped")
+    ones, zeros = constant("ones", 1, [1.0] * groups), constant("zeros", 1, [0.0] * groups)
+    kept = {} if epsilon is None else {"epsilon": epsilon.f}
+    unit = add("CastLike", [add("InstanceNormalization", [grouped, ones, zeros], "unit", **kept), x], "narrow")
+    channels = add(
+        "Concat",
+        [constant("batch", 7, [0]), add("Shape", [scale], "size"), constant("rest", 7, [-1])],
+        "channels",
+        axis=0,
+    )
+    flat, axis = add("Reshape", [unit, channels], "flat"), constant("axis", 7, [1])
+    scaled = add("Mul", [flat, add("Unsqueeze", [scale, axis], "scale")], "scaled")
+    shifted = add("Add", [scaled, add("Unsqueeze", [bias, axis], "bias")], "shifted")
+    made.append(helper.make_node("Reshape", [shifted, add("Shape", [x], "shape")], node.output))
+    return made
 
 
 def _attention(node: Any, name: str, opset: int) -> list[Any]:
