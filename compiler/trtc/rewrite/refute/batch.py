@@ -155,10 +155,27 @@ def _compare(rule: Rule, instances: list[Instance], applied: Applied, verdicts: 
             verdict.error = verdict.error or "it was not computed"
             continue
         verdict.certain &= name in truth
-        wrong, ratio = compare(left[name], right[name], truth.get(name), edge.get(name), assumes_finite=finite)
+        wrong, ratio = compare(
+            left[name],
+            right[name],
+            truth.get(name),
+            edge.get(name),
+            operands=_largest(instance),
+            assumes_finite=finite,
+        )
         verdict.ratio = max(verdict.ratio, ratio)
         if wrong is not None and verdict.difference is None:
             verdict.difference, verdict.output = wrong, name
+
+
+def _largest(instance: Instance) -> float:
+    """The largest finite number among the operands."""
+    found = 0.0
+    constants = [v.const_value.numpy() for v in instance.leaves.values() if v.const_value is not None]
+    for array in (*instance.inputs.values(), *constants):
+        if np.issubdtype(array.dtype, np.floating) and array.size:
+            found = max(found, float(np.abs(array[np.isfinite(array)]).max(initial=0)))
+    return found
 
 
 def compute(

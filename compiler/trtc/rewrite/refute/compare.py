@@ -10,7 +10,9 @@ E = max |L - T| over the tensor. The right side may
   of some hundred samples is rarely more than 3 times another such maximum; a replacement that rounds twice as often,
   and constants that were rounded after they were combined, cost as much again;
 - be off by `ULPS` units in the last place of the largest value of the result: where the left side happens to be exact
-  (powers of two, zeros, integers) E is 0, while the right may round in each of its few operations;
+  (powers of two, zeros, integers) E is 0, while the right may round in each of its few operations. Rules add constants
+  of order one (x + 3, 1 + erf), so that operations inside are of order one where the result is not: that largest value
+  counts as at least 1 if the operands reach 1, else as at least the largest operand;
 - be off by what the rule itself declares harmless: the distance that T moves when every approximate constant moves to
   the edge of its tolerance.
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, Any]
@@ -50,20 +53,27 @@ class Difference:
 
 
 def compare(
-    left: Array, right: Array, truth: Array | None, far: Array | None = None, *, assumes_finite: bool = False
+    left: Array,
+    right: Array,
+    truth: Array | None,
+    far: Array | None = None,
+    *,
+    operands: float = 0.0,
+    assumes_finite: bool = False,
 ) -> tuple[Difference | None, float]:
     """What is wrong with `right`, and the largest error as a share of what is allowed (at most 1 when nothing is).
 
     left, right: in the dtype under test. truth: the left side in float64; None where nothing computes it, and then
-    the left is taken. far: the truth with approximate constants at the edge of their tolerance.
+    the left is taken. far: the truth with approximate constants at the edge of their tolerance. operands: the largest
+    finite number that goes in.
     """
     if left.shape != right.shape or left.dtype != right.dtype:
         text = f"the left is {left.dtype}{list(left.shape)}, the right {right.dtype}{list(right.shape)}"
         return Difference(text, (), None, None, None, np.inf, 0.0), np.inf
-    if not np.issubdtype(left.dtype, np.floating):
+    if not np.issubdtype(left.dtype, np.floating) and left.dtype.name != "bfloat16":
         return _discrete(left, right, truth)
     with np.errstate(all="ignore"):
-        return _floating(left, right, left if truth is None else truth, far, assumes_finite)
+        return _floating(left, right, left if truth is None else truth, far, operands, assumes_finite)
 
 
 def _discrete(left: Array, right: Array, truth: Array | None) -> tuple[Difference | None, float]:
@@ -79,13 +89,13 @@ def _discrete(left: Array, right: Array, truth: Array | None) -> tuple[Differenc
 
 
 def _floating(
-    left: Array, right: Array, truth: Array, far: Array | None, assumes_finite: bool
+    left: Array, right: Array, truth: Array, far: Array | None, operands: float, assumes_finite: bool
 ) -> tuple[Difference | None, float]:
-    info = np.finfo(left.dtype)
+    info = ml_dtypes.finfo(left.dtype)
     wide_left, wide_right, wide_truth = (a.astype(np.float64) for a in (left, right, truth))
     finite = np.isfinite(wide_left) & np.isfinite(wide_truth)
     own = float(np.abs(wide_left - wide_truth)[finite].max(initial=0.0))
-    size = float(np.abs(wide_truth)[finite].max(initial=0.0))
+    size = float(np.abs(wide_truth)[finite].max(initial=min(operands, 1.0)))
     moved = 0.0
     if far is not None:
         both = finite & np.isfinite(far)

@@ -112,7 +112,7 @@ class ConvTranspose(OpRun):
         strides: Ints | None = None,
     ) -> tuple[Array]:
         del kernel_shape
-        if output_shape is not None and len(output_shape) or auto_pad not in (None, "NOTSET", "VALID"):
+        if (output_shape is not None and len(output_shape)) or auto_pad not in (None, "NOTSET", "VALID"):
             raise NotImplementedError("pads that follow from the output")
         rank = x.ndim - 2
         strides_, dilations_ = _defaults(rank, strides, dilations)

@@ -119,7 +119,7 @@ def search(
             progress(found)
         if found.counterexample is not None or found.faults or (not found.instances and found.fired > 2 * _BATCH):
             break
-        if found.candidates > _PATIENCE * instances or (not found.fired and found.candidates > 4 * instances):
+        if found.candidates > _PATIENCE * instances or (not found.fired and found.candidates > instances):
             break
         if seconds is not None and found.seconds > seconds:
             break
@@ -133,7 +133,7 @@ def _enough(found: Found, instances: int) -> bool:
         return False
     if all(min(c.counts) >= min(LEAST, instances) for c in found.coverage):
         return True
-    return found.instances >= 3 * instances
+    return found.instances >= 4 * instances
 
 
 def _count(found: Found, verdict: Verdict, source: _Source) -> None:
@@ -191,7 +191,7 @@ class _Source:
         for _ in range(_ATTEMPTS):
             self._number += 1
             special = "finite" not in getattr(self.rule, "assumes", ()) and self.random.random() < 0.12
-            target = self._target()
+            target = self._target(found)
             fixed = self._like_a_good_one() if target is None else {}
             tape = Tape(fixed, self.random.getrandbits(32), self._steering(target or {}))
             try:
@@ -200,10 +200,10 @@ class _Source:
                 found.rejected[str(error)] += 1
         return None
 
-    def _target(self) -> dict[str, int] | None:
+    def _target(self, found: Found) -> dict[str, int] | None:
         """The choices that lead to what is covered least; None where all is covered well, and sometimes."""
         thin = [(count, at, c.choice) for c in self.coverage for at, count in enumerate(c.counts) if count < LEAST + 4]
-        if not thin or self.random.random() < 0.4:
+        if not thin or self.random.random() < (0.1 if found.instances > 100 else 0.4):
             return None
         least = min(count for count, _, _ in thin)
         _, at, choice = self.random.choice([one for one in thin if one[0] <= least + 4])

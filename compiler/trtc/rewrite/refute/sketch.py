@@ -171,6 +171,11 @@ class Sketch:
             value = self._required(frame, operand.inputs[0])
             label = place(f"view{frame.path}", expr.span)
             return self._view(value, self._stated(frame, type_.dims, value, label), label)
+        if isinstance(operand, rules.Literal_) and type_.dims is not None:
+            label = place(f"filled{frame.path}", expr.span)
+            shape = self.scopes.dims.make(frame.path, type_.dims, self.scopes.params(frame), self.tape, label)
+            dtype = DTYPES.get(type_.dtype or "float", self.instance.base)
+            return self.writer.constant("c", np.full(shape, operand.value).astype(dtype.numpy()))
         value = self._required(frame, operand)
         self.scopes.unify(frame, type_, self.writer.shape(value))
         return value
@@ -295,6 +300,9 @@ class Sketch:
         if call.callee == "view":
             value = self._required(frame, call.inputs[0])
             label = place(f"view{frame.path}", call.span)
+            said = self._same_shape(frame, equation)
+            if said is not None and prod(said) == prod(self.writer.shape(value)):
+                return [self._view(value, said, label)]
             if self.tape.draw(f"{label}/same", 6) == 0:
                 return [value]
             return [self._view(value, views.any_shape(self.tape, label, self.writer.shape(value)), label)]
@@ -308,6 +316,17 @@ class Sketch:
             domain, _, op = call.callee.rpartition(".")
             return list(self._operator(frame, op, list(call.inputs), call.given, call.rest, call.span, outputs, domain))
         return self._inline(frame, call, found, equation)
+
+    def _same_shape(self, frame: Frame, equation: rules.Equation | None) -> Shape | None:
+        """The shape that a guard wants of what an equation defines: that of another value, which is there already."""
+        for guard in guards.conditions(self.rule.guards) if equation is not None and not frame.path else ():
+            if isinstance(guard, rules.Apply) and guard.callee == "same_shape":
+                names = [one.name for one in guard.inputs if isinstance(one, rules.Value)]
+                if len(names) == 2 and equation is not None and equation.targets[0].name in names:
+                    other = names[1 - names.index(equation.targets[0].name)]
+                    found = self.scopes.values.get((frame.path, other))
+                    return None if found is None else self.writer.shape(found)
+        return None
 
     def _present(self, frame: Frame, call: rules.Apply) -> bool:
         tied = next((k for k in (optional_leaf(frame, v) for v in call.inputs) if k is not None), None)
