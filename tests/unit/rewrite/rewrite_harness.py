@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def rules_in(text: str) -> tuple[Any, ...]:
     words = text.split()
     names = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("rewrite", "horizontal")]
     source = f'trtspec 1\nmodel "m.onnx"\n{text}\npipeline {{ apply({", ".join(names)}) }}\n'
-    spec = lang.loads(source, Path("rules.trtspec"), vocabulary())
+    # Rules that take each other's roots are what some tests are about.
+    spec = lang.loads(source, Path("rules.trtspec"), replace(vocabulary(), check_rules=None))
     step = spec.pipeline[0]
     assert isinstance(step, Apply)
     return step.rules
