@@ -107,8 +107,7 @@ def prepare(horizontal: rules.Horizontal) -> Siblings:
         tuple(compiler.names),
         least(target),
     )
-    # Without a filter on what makes the inputs: an optional operation may be absent.
-    return Siblings(horizontal, engine.Rule(program, matcher(target), roots_of(target), ()), over.slot)
+    return Siblings(horizontal, engine.Rule(program, matcher(target), roots_of(target)), over.slot)
 
 
 def merge(

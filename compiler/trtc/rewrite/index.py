@@ -220,7 +220,7 @@ def _number(node: p.Number, key: Any) -> bool:
             return found == node.value
         # Rounding to a narrow dtype is left to the matcher.
         tolerance = max(1e-2, node.tolerance or 0.0)
-        return abs(found - node.value) <= tolerance * max(abs(found), abs(node.value))
+        return found == node.value or abs(found - node.value) <= tolerance * max(abs(found), abs(node.value))
     return key == _CONSTANT or (len(key) == 3 and key[1] == "Constant")
 
 

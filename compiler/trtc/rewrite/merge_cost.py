@@ -107,7 +107,7 @@ def _copied(result: oir.Value) -> bool:
 
 
 def _epilogue(result: oir.Value) -> bool:
-    users = list(_users(result))
+    users = [u for u in _users(result) if u is None or u.op_type not in ("Shape", "Size")]
     return len(users) == 1 and users[0] is not None and users[0].op_type in _EPILOGUES
 
 
