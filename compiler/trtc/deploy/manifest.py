@@ -33,6 +33,7 @@ def manifest(
     layers: Sequence[Mapping[str, Any]],
     rungs: Sequence[Mapping[str, Any]],
     files: Mapping[str, str],
+    rules: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The manifest as JSON types. Holds no time, no path of this machine and no measured number."""
     return {
@@ -43,6 +44,7 @@ def manifest(
         "builder": dict(builder),
         "profiles": list(profiles),
         "pipeline": list(pipeline),
+        "rules": [dict(rule) for rule in rules],
         "verification": list(rungs),
         "files": dict(files),
         "bindings": [dict(b) for b in bindings],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trtc.diagnostics import Remark
 from trtc.driver.spec import Triple, spec_for
 from trtc.lang.spec import Expect, Fixpoint, Step
 
@@ -51,10 +52,11 @@ def dump(
     apply_inputs(module, [Declared.of(t.name, t.dtype, t.dims, t.value, t.span) for t in spec.inputs])
     fix_dims(module)
     infer_all(module)
+    remarks: Sequence[Remark] = ()
     if (stage or ("optimized" if source.suffix == ".trtspec" else "loaded")) == "optimized":
         # An `expect` that fails is a reason to look at the graph, not one to withhold it.
-        run_pipeline(module, without_expectations(spec.pipeline))
+        remarks = run_pipeline(module, without_expectations(spec.pipeline)).remarks
     if output is not None:
-        room.write(module, Path(output), format, full=full, limit=limit, around=around)
+        room.write(module, Path(output), format, full=full, limit=limit, around=around, remarks=remarks)
         return None
-    return room.render(module, format or "text", full=full, limit=limit, around=around)
+    return room.render(module, format or "text", full=full, limit=limit, around=around, remarks=remarks)

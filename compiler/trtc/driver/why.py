@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ from trtc.driver.dumping import without_expectations
 from trtc.driver.library import libraries, registry, rules_of
 from trtc.driver.spec import Triple, spec_for
 from trtc.lang import rules
-from trtc.lang.spec import Apply, Fixpoint, Spec, Step
+from trtc.lang.spec import Apply, Spec, applied_rules
 
 if TYPE_CHECKING:
     import onnx_ir as oir
@@ -200,20 +200,12 @@ class _Look:
         return tuple(unique.values())[: self.limit]
 
 
-def _applied(steps: Sequence[Step]) -> Iterator[rules.Rule]:
-    for step in steps:
-        if isinstance(step, Apply):
-            yield from step.rules
-        elif isinstance(step, Fixpoint):
-            yield from _applied(step.steps)
-
-
 _Kind = Literal["applied", "declared", "pattern"]
 
 
 def _rule(spec: Spec, name: str) -> tuple[rules.Rule, _Kind]:
     """The rule of a name, and whether the pipeline applies it."""
-    used = list(dict.fromkeys(_applied(spec.pipeline)))
+    used = list(dict.fromkeys(applied_rules(spec.pipeline)))
     for rule in used:
         if name in (rule.name.text, qualified(rule)):
             return rule, "applied"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from trtc.diagnostics import Diagnostic, DiagnosticError, escape, suggest
+from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, escape, suggest
 from trtc.ir.module import Module
 
 #: Endings of file names by format.
@@ -39,10 +40,12 @@ def write(
     full: bool = False,
     limit: int = 500,
     around: str | None = None,
+    remarks: Sequence[Remark] = (),
 ) -> Path:
     """Write `module` to `path` in `format` (default: by the ending) and return the path.
 
-    `full` asks for a text with every value, `limit` and `around` are of the drawings. The file is written under
+    `full` asks for a text with every value, `limit` and `around` are of the drawings; `remarks`, what passes and rules
+    said, end a text that is not full and a JSON document. The file is written under
     another name beside `path` and renamed, so that at `path` there is the old file or the whole new one. Raises
     DiagnosticError: T1104 when the file cannot be written, T1105 for an unknown format, and what the format raises.
     """
@@ -53,7 +56,7 @@ def write(
 
         save(module, target)
         return target
-    text = render(module, chosen, full=full, limit=limit, around=around)
+    text = render(module, chosen, full=full, limit=limit, around=around, remarks=remarks)
     try:
         _write_whole(target, text)
     except OSError as error:
@@ -64,13 +67,21 @@ def write(
     return target
 
 
-def render(module: Module, format: str, *, full: bool = False, limit: int = 500, around: str | None = None) -> str:
+def render(
+    module: Module,
+    format: str,
+    *,
+    full: bool = False,
+    limit: int = 500,
+    around: str | None = None,
+    remarks: Sequence[Remark] = (),
+) -> str:
     """`module` in a format that is text: every one but `onnx`. Options and errors are those of `write`."""
     match _known(format):
         case "text":
             from trtc.ir.text import to_text
 
-            return to_text(module, full=full)
+            return to_text(module, full=full) + ("" if full else "".join(map(_comment, remarks)))
         case "dot":
             from trtc.dump.dot import to_dot
 
@@ -82,10 +93,17 @@ def render(module: Module, format: str, *, full: bool = False, limit: int = 500,
         case "json":
             from trtc.dump.json_form import to_json
 
-            return to_json(module)
+            return to_json(module, remarks=remarks)
         case _:
             message = "an ONNX file is not text: it needs a path to be written to"
             raise DiagnosticError(Diagnostic("T1105", message, help="name a file that ends in .onnx"))
+
+
+def _comment(remark: Remark) -> str:
+    """`# applied fuse_gelu at Mul_3: 5 operations became 1 (std/activation.trtspec:40:9)`"""
+    at = f" at {remark.node}" if remark.node is not None else ""
+    place = f" ({remark.span})" if remark.span is not None else ""
+    return "# " + escape(f"{remark.kind.value} {remark.source}{at}: {remark.message}{place}") + "\n"
 
 
 def _known(format: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as oir
 
-from trtc.diagnostics import DiagnosticError
+from trtc.diagnostics import DiagnosticError, Remark
 from trtc.ir import provenance
 from trtc.ir.module import Module
 from trtc.ir.text_values import string_elements, summary
@@ -19,14 +20,14 @@ FORMAT = "trtc.module/1"
 _SHOWN = 16
 
 
-def to_json(module: Module, *, indent: int | None = 1) -> str:
-    """The whole module, subgraphs and functions included, as one JSON document.
+def to_json(module: Module, *, indent: int | None = 1, remarks: Sequence[Remark] = ()) -> str:
+    """The whole module, subgraphs and functions included, as one JSON document, with what passes and rules said of it.
 
     Dims are numbers or the text of an expression, `shape` is null where the rank is not known; numbers that JSON lacks
     are the strings "nan", "inf" and "-inf". The same module gives the same bytes.
     """
     model = module.model
-    form = {
+    form: dict[str, Any] = {
         "format": FORMAT,
         "ir_version": model.ir_version,
         "opset_imports": dict(model.graph.opset_imports),
@@ -37,6 +38,8 @@ def to_json(module: Module, *, indent: int | None = 1) -> str:
         "graph": _graph(module, model.graph),
         "functions": [_function(module, function) for function in model.functions.values()],
     }
+    if remarks:
+        form["remarks"] = [remark.to_json() for remark in remarks]
     return json.dumps(form, indent=indent, ensure_ascii=True, allow_nan=False) + "\n"
 
 

@@ -29,4 +29,4 @@ class Snapshots:
         self._folder.mkdir(parents=True, exist_ok=True)
         # The name of a checkpoint is the user's: only its letters and digits become part of a path.
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", record.name)
-        write(module, self._folder / f"{self._count:02}_{name}.txt", "text")
+        write(module, self._folder / f"{self._count:02}_{name}.txt", "text", remarks=record.remarks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import EllipsisType
@@ -153,6 +153,15 @@ class Expect:
 
 
 Step: TypeAlias = PassCall | Fixpoint | Apply | Expect | Checkpoint
+
+
+def applied_rules(steps: Sequence[Step]) -> Iterator[Rule]:
+    """The rules that steps apply, those in fixpoints too, as often as they do."""
+    for step in steps:
+        if isinstance(step, Apply):
+            yield from step.rules
+        elif isinstance(step, Fixpoint):
+            yield from applied_rules(step.steps)
 
 
 # ---- verification

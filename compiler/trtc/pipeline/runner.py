@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trtc import collector
-from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind, Severity
+from trtc.diagnostics import Diagnostic, DiagnosticError, Label, Remark, RemarkKind, Severity
 from trtc.lang.spec import (
     Apply,
     Arithmetic,
@@ -21,6 +21,7 @@ from trtc.lang.spec import (
     PassCall,
     RuleCount,
     Term,
+    applied_rules,
     evaluate,
 )
 from trtc.pipeline.passes import Context, Pass
@@ -251,7 +252,10 @@ def _fixpoint(
             f"{', '.join(f'`{name}`' for name in sorted(last))} still changed the graph in the last",
             span=step.span,
             severity=Severity.WARNING,
-            help="give it a higher `limit`, or take apart passes that undo each other",
+            labels=tuple(
+                Label(rule.name.span, "this rule") for rule in applied_rules(step.steps) if rule.name.text in last
+            ),
+            help="give it a higher `limit`, or take apart passes and rules that undo each other",
         )
     )
     return ever
