@@ -215,7 +215,8 @@ class Builder:
         first = self.state
         found: list[Any] = []
         try:
-            for self.state in self.siblings:
+            for state in self.siblings:
+                self.state = state
                 try:
                     found.append(self.build(value))
                 except Missing:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Remark, RemarkKind
-from trtc.ir import edit, provenance
+from trtc.ir import provenance
 from trtc.ir.module import Module, constant_tensor
 from trtc.ir.nesting import walk
 from trtc.lang import rules

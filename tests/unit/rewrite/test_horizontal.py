@@ -25,7 +25,8 @@ def tensor(*shape: int, seed: int = 0) -> np.ndarray:
 def test_largest_groups_first_and_members_in_graph_order() -> None:
     found = rewritten(
         PRODUCTS,
-        "g (float[2, 8] x, float[2, 8] z) => (float[2, 3] a, float[2, 4] b, float[2, 5] c, float[2, 3] d, float[2, 4] e)"
+        "g (float[2, 8] x, float[2, 8] z) => "
+        "(float[2, 3] a, float[2, 4] b, float[2, 5] c, float[2, 3] d, float[2, 4] e)"
         "{ d1 = MatMul(z, w3) e1 = MatMul(z, w4) a1 = MatMul(x, w3) b1 = MatMul(x, w4) c1 = MatMul(x, w5)"
         "  a = Relu(a1) b = Relu(b1) c = Relu(c1) d = Relu(d1) e = Relu(e1) }",
         weights={"w3": tensor(8, 3), "w4": tensor(8, 4), "w5": tensor(8, 5)},
@@ -43,11 +44,10 @@ horizontal scaled {
   member
     m = MatMul(x, w: const float[K, M])
     y = m * t
-  same $unused
   merge MatMul(x, concat(w, axis = 1)) * concat(t, axis = 1)
   split axis = -1, sizes = M
 }
-""".replace("  same $unused\n", "")
+"""
     found = rewritten(
         rules,
         "g (float[2, 8] x, float[2, 4] t) => (float[2, 4] b, float[2, 4] c)"
