@@ -114,7 +114,7 @@ class Sampler:
             weight = self.shapes[1] if len(self.shapes) > 1 else None
             if weight is not None:
                 return weight[2:]
-            return tuple(pick(f"{label}/{k}", (1, 2, 3), (1, 3, 2)) for k in range(spatial))
+            return tuple(pick(f"{label}/{k}", (2, 3, 1, 4), (3, 4, 1, 1)) for k in range(spatial))
         if name == "output_padding":
             strides = self.known.get("strides", (1,) * spatial)
             return tuple(pick(f"{label}/{k}", range(s)) for k, s in enumerate(strides))

@@ -21,6 +21,7 @@ from trtc.pipeline.passes import Context
 from trtc.rewrite.refute.compare import Difference, compare
 from trtc.rewrite.refute.doubled import doubled, wide
 from trtc.rewrite.refute.instance import Instance
+from trtc.rewrite.refute.restated import restated
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -256,7 +257,7 @@ def extract(model: onnx.ModelProto, outputs: Sequence[str]) -> onnx.ModelProto:
 
 
 def _by_runtime(model: onnx.ModelProto, feeds: Arrays, outputs: Sequence[str]) -> Sequence[Any]:
-    return session(model.SerializeToString(), threads=1).run(list(outputs), feeds)
+    return session(restated(model).SerializeToString(), threads=1).run(list(outputs), feeds)
 
 
 def _by_reference(model: onnx.ModelProto, feeds: Arrays, outputs: Sequence[str]) -> Sequence[Any]:

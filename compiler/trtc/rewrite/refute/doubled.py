@@ -14,14 +14,10 @@ from trtc.rewrite.operators import schema
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 #: Attributes that say in which dtype an operator computes, or which it gives.
-_DTYPE_ATTRIBUTES = frozenset({"to", "dtype", "stash_type", "softmax_precision", "output_dtype"})
-#: Operators that compute in float32 unless an attribute says otherwise.
-_PRECISIONS = {
-    "Attention": "softmax_precision",
-    "LayerNormalization": "stash_type",
-    "RMSNormalization": "stash_type",
-    "GroupNormalization": "stash_type",
-}
+_DTYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype"})
+#: Operators that compute in float32 unless an attribute says otherwise. (Not LayerNormalization and RMSNormalization:
+#: whatever their `stash_type` says, ONNX Runtime and the reference compute in the dtype of the input.)
+_PRECISIONS = {"Attention": "softmax_precision", "GroupNormalization": "stash_type"}
 
 
 def doubled(model: onnx.ModelProto, numbers: Mapping[str, float]) -> onnx.ModelProto:
