@@ -93,7 +93,7 @@ class _Maker:
         inputs = tuple(None if i is None else self.make(i) for i in node.inputs)
         count, outputs = len(inputs), node.outputs
         attributes = attributes_matcher(node)
-        variadic = op_type in ("Concat", "Sum", "Max", "Min", "Mean", "Split")
+        variadic = op_type in ("Concat", "Sum", "Max", "Min", "Mean")
         swapped = (inputs[1], inputs[0]) if node.commutative else None
 
         def feed(
