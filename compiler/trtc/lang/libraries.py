@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trtc.diagnostics import DiagnosticError, Label, Source, Span
-from trtc.lang import rules, syntax
+from trtc.lang import rules, stored, syntax
 from trtc.lang.check_rules import RuleChecker
 from trtc.lang.parser import parse
 from trtc.lang.report import Report, did_you_mean
@@ -273,4 +273,4 @@ class Libraries:
 @functools.lru_cache(maxsize=64)
 def _parse_library(path: str, text: str, name: str) -> syntax.File:
     """Libraries do not change while a process runs."""
-    return parse(Source(path, text), name)
+    return stored.file_of(Source(path, text), name, parse)

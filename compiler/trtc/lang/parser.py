@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 from importlib import resources
-from typing import Any
-
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedInput
+from typing import TYPE_CHECKING, Any
 
 from trtc.diagnostics import Diagnostic, DiagnosticError, Source
 from trtc.lang import scanner, syntax
-from trtc.lang.syntax_errors import explain
-from trtc.lang.tree import TreeBuilder
+
+# A model alone is compiled without a text to parse: what parses is imported when there is one.
+if TYPE_CHECKING:
+    from lark import Token, Tree
 
 VERSION = 1
 _MAX_ERRORS = 12
@@ -21,6 +20,8 @@ _MAX_DEPTH = 100
 
 @functools.cache
 def _lark() -> Any:
+    from lark import Lark
+
     grammar = (resources.files("trtc.lang") / "grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
@@ -38,6 +39,8 @@ def parse(source: Source, library: str = "") -> syntax.File:
     Raises:
         DiagnosticError: T01xx, one per syntax error found, in order of place.
     """
+    from trtc.lang.tree import TreeBuilder
+
     errors = _header_errors(source) or _depth_errors(source)
     if not errors:
         tree, errors = _parse_all(source)
@@ -56,6 +59,11 @@ def parse_value(source: Source, start: int) -> syntax.Expression:
     Raises:
         DiagnosticError: T01xx.
     """
+    from lark.exceptions import UnexpectedInput
+
+    from trtc.lang.syntax_errors import explain
+    from trtc.lang.tree import TreeBuilder
+
     text = scanner.blank(source.text, 0, start)
     errors = _depth_errors(source)
     if errors:
@@ -73,6 +81,10 @@ def parse_value(source: Source, start: int) -> syntax.Expression:
 
 def _parse_all(source: Source) -> tuple[Tree[Token] | None, list[Diagnostic]]:
     """The tree, or the errors: after each the text is parsed again with the mistake blanked out."""
+    from lark.exceptions import UnexpectedInput
+
+    from trtc.lang.syntax_errors import explain
+
     text = source.text
     errors: list[Diagnostic] = []
     reached = -1
