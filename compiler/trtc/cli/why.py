@@ -79,10 +79,12 @@ def _lines(answer: Answer) -> list[str]:
         lines.append(f"  and {len(answer.matches) - _MATCHES} more")
     if answer.at is not None:
         lines += [f"at {escape(answer.at)}: {escape(one)}" for one in answer.fate]
-    for number, miss in enumerate(answer.misses):
+    # Where it matched, what has no more than an operator in common with it was never meant.
+    misses = [m for m in answer.misses if m.matched > 1 or m.whole or not answer.matches or answer.at is not None]
+    for number, miss in enumerate(misses):
         lines += ["", *_miss(miss, "nearest miss" if number == 0 else "near miss")]
-    if not answer.misses and answer.at is None:
-        lines += ["", "nothing else in the graph could be the root of its pattern"]
+    if not misses and answer.at is None:
+        lines += ["", "nothing else in the graph comes near its pattern"]
     return lines
 
 

@@ -79,9 +79,10 @@ class NearMiss:
 
 @dataclass(slots=True)
 class _Best:
-    """The trace of one attempt that keeps the furthest miss, of equal ones the first."""
+    """The trace of one attempt that keeps the furthest miss: by operations, by nearness, by all that was bound; of
+    equal ones the first."""
 
-    key: tuple[int, int] = (-1, -1)
+    key: tuple[int, int, int] = (-1, -1, 0)
     span: Span | None = None
     reason: str = ""
     value: oir.Value | None = None
@@ -89,7 +90,7 @@ class _Best:
     nodes: tuple[oir.Node, ...] = ()
 
     def miss(self, state: State, span: Span, value: oir.Value | None, reason: Callable[[], str], near: int) -> None:
-        key = (sum(op is not None for op in state.ops), near)
+        key = (sum(op is not None for op in state.ops), near, len(state.trail))
         if key > self.key:
             self.key, self.span, self.reason, self.value = key, span, reason(), value
             self.slots = _bound(state)
@@ -343,8 +344,10 @@ class Explainer:
         kept: list[_Attempt] = []
         taken: set[oir.Node] = set()
         furthest = len(found[0].slots) if found else 0
+        if furthest < 2 and self.rule.program.benefit > 3:
+            limit = 1  # hardly more than an operator in common: one is enough to say so
         for attempt in found:
-            if furthest > 1 and 2 * len(attempt.slots) <= furthest:
+            if kept and 2 * len(attempt.slots) <= furthest:
                 break  # too far from a match to be one that was meant
             nodes = {attempt.root, *attempt.nodes}
             if attempt.root in taken or 2 * len(nodes & taken) > len(nodes):

@@ -149,7 +149,11 @@ class _Maker:
                 if feed(state, inputs, given, 0, then):
                     return True
                 state.undo(inner)
-                if feed(state, swapped, given, 0, then):
+                if state.trace is None:
+                    if feed(state, swapped, given, 0, then):
+                        return True
+                # Whoever asks why sees the operands in the order of the pattern, the first of which may fit.
+                elif feed(state, inputs, given[::-1], 0, then):
                     return True
             state.undo(mark)
             return False
