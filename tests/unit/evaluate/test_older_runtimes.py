@@ -216,3 +216,22 @@ def test_other_attention_stays(attributes: str, inputs: str) -> None:
     given = ", ".join(f"float[{shape}] {name}" for name, shape in names.items())
     model = _model(f"g ({given}) => (float[a,b,c] y) {{ y = Attention<{attributes}>({inputs}) }}")
     assert older.repaired(model, OLD) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_groups_of_values_far_from_zero(dtype: type) -> None:
+    word = {np.float32: "float", np.float16: "float16"}[dtype]
+    model = _model(
+        f"g ({word}[N,4,H,W] x, {word}[4] s, {word}[4] b) => ({word}[N,4,H,W] y) "
+        "{ y = GroupNormalization<num_groups = 2, epsilon = 1e-6>(x, s, b) }"
+    )
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((3, 4, 5, 6)) * (0.01 if dtype is np.float32 else 1.0) + 50).astype(dtype)
+    s, b = rng.standard_normal(4).astype(dtype), rng.standard_normal(4).astype(dtype)
+    groups = x.astype(np.float64).reshape(3, 2, -1)
+    unit = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-6)
+    wanted = unit.reshape(x.shape) * s.reshape(-1, 1, 1).astype(np.float64) + b.reshape(-1, 1, 1)
+    tolerance = 2e-3 if dtype is np.float32 else 5e-3
+    for form in (model, _restated(model)):
+        (y,) = _run(form, x=x, s=s, b=b)
+        np.testing.assert_allclose(y.astype(np.float64), wanted, rtol=tolerance, atol=tolerance)

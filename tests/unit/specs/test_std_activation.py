@@ -134,6 +134,22 @@ def test_gelu_by_sigmoid() -> None:
     found.same()
 
 
+COUNTED = """use std.activation
+rewrite silu_found { match y = silu(x) replace y with Identity(x * Sigmoid(x)) }
+rewrite swish_found { match (y, $alpha) = swish(x) replace y with Identity(x * Sigmoid(x * $alpha)) }
+rewrite swiglu_found { match y = swiglu(a, b) replace y with Identity(silu(a) * b) benefit = 9 }
+"""
+
+
+def test_patterns_of_gated_units_can_be_used() -> None:
+    graph = """g (float[2, 4] x, float[2, 4] u) => (float[2, 4] y, float[2, 4] z, float[2, 4] w)
+    { s = Sigmoid(x) y = Mul(s, x)  q = Mul(u, quick) t = Sigmoid(q) z = Mul(u, t)
+      a = Sigmoid(u) b = Mul(u, a) w = Mul(b, x) }"""
+    rules = COUNTED.replace("silu(a) * b", "(a * Sigmoid(a)) * b")
+    found = rewritten(rules, graph, weights={"quick": np.array(1.702, np.float32)})
+    assert fired(found) == {"silu_found": 1, "swish_found": 1, "swiglu_found": 1}
+
+
 def test_quick_gelu_and_silu_stay() -> None:
     assert act("q = Mul(x, quick) s = Sigmoid(q) y = Mul(x, s)").operators == "Mul Sigmoid Mul"
     assert act("s = Sigmoid(x) y = Mul(x, s)").operators == "Sigmoid Mul"
