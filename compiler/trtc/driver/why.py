@@ -181,12 +181,13 @@ class _Look:
         nodes = list(module.nodes())
         found = [n for n in nodes if n.name == self.at or n.name in wanted]
         found = found or [n for n in nodes if any(v.name == self.at for v in n.outputs)]
-        if not found:
-            found = [n for n in nodes if wanted.intersection(provenance.origins(n)) or self.at in provenance.origins(n)]
-            for node in found:
-                by = provenance.rule(node)
-                word = "by this rule" if by == self.rule.name.text else f"by `{by}`"
-                self.fate[f"it became {node.op_type} `{node.name}` {word}"] = None
+        found = found or [n for n in nodes if {*wanted, self.at}.intersection(provenance.origins(n))]
+        for node in found:
+            by = provenance.rule(node)
+            if by is None or (node.name == self.at and by != self.rule.name.text):
+                continue
+            word = "by this rule" if by == self.rule.name.text else f"by `{by}`"
+            self.fate[f"it became {node.op_type} `{node.name}` {word}"] = None
         if not found and self.known:
             self.fate["nothing of it is left when the rule runs: an earlier step removed or folded it"] = None
         self.known = self.known or bool(found)
