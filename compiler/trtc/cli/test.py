@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from trtc.cli.app import report
 from trtc.cli.options import json_option, pairs, set_option
 from trtc.diagnostics import Severity, plural
+
+if TYPE_CHECKING:
+    from trtc.rewrite.refute.report import Outcome
 
 
 @click.command("test")
@@ -45,7 +49,7 @@ def test_command(
     from trtc.rewrite.refute.report import lines
 
     rules = rules_to_test(target, names, set=pairs(settings, "--set"))
-    outcomes = []
+    outcomes: list[Outcome] = []
     for outcome in refute(rules, instances=instances, seed=seed):
         outcomes.append(outcome)
         if not as_json:

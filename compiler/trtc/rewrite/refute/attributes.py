@@ -121,7 +121,8 @@ class Sampler:
         if name == "pads" and op == "Pad":
             return self._pad(label)
         if name == "pads":
-            kernel = self.known.get("kernel_shape") or (self.shapes[1][2:] if _has(self.shapes, 1) else (2,) * spatial)
+            weight = self.shapes[1] if len(self.shapes) > 1 else None
+            kernel: Shape = self.known.get("kernel_shape") or (weight[2:] if weight is not None else (2,) * spatial)
             mode = draw(f"{label}/mode", 3)
             if mode == 0:
                 return (0,) * (2 * spatial)
@@ -212,7 +213,8 @@ class Sampler:
         return tuple(before)
 
     def _split(self, label: str, count: int | None) -> tuple[int, ...]:
-        total = self.x[self.known.get("axis", 0)]
+        axis: int = self.known.get("axis", 0)
+        total = self.x[axis]
         count = count or 2
         if total < count:
             raise Rejected("too few to split")

@@ -19,7 +19,7 @@ from trtc.ir.module import IR_VERSION, OPSET, Module
 from trtc.lang.rules import Rule
 from trtc.pipeline.passes import Context
 from trtc.rewrite.refute.compare import Difference, compare
-from trtc.rewrite.refute.doubled import doubled, wide
+from trtc.rewrite.refute.doubled import doubled, single, wide, without_bfloat
 from trtc.rewrite.refute.instance import Instance
 from trtc.rewrite.refute.restated import restated
 
@@ -145,8 +145,10 @@ def _compare(rule: Rule, instances: list[Instance], applied: Applied, verdicts: 
     feeds: Arrays = {v.name or "": a for i in instances for v, a in i.inputs.items()}
     exact = {name: number for i in instances for name, number in i.exact.items()}
     far = {name: number for i in instances for name, number in i.far.items()}
-    left = compute(applied.left, names, feeds, verdicts)
-    right = compute(applied.right, names, feeds, verdicts)
+    sides = [applied.left, applied.right]
+    if any(a.dtype.name == "bfloat16" for a in feeds.values()):
+        sides = [without_bfloat(side) for side in sides]
+    left, right = (compute(side, names, single(feeds), verdicts) for side in sides)
     truth = _truth(applied.left, exact, names, feeds)
     edge = _truth(applied.left, {**exact, **far}, names, feeds) if far else {}
     finite = "finite" in getattr(rule, "assumes", ())

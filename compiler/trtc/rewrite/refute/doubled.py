@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from trtc.rewrite.operators import schema
 
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
+#: What becomes of each dtype in the truth, and where nothing computes in bfloat16.
+_WIDE: Mapping[int, int] = {
+    int(kind): int(TensorProto.DOUBLE) for kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+}
+_SINGLE: Mapping[int, int] = {int(TensorProto.BFLOAT16): int(TensorProto.FLOAT)}
 #: Attributes that say in which dtype an operator computes, or which it gives.
 _DTYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype"})
 #: Operators that compute in float32 unless an attribute says otherwise. (Not LayerNormalization and RMSNormalization:
@@ -24,40 +28,60 @@ def doubled(model: onnx.ModelProto, numbers: Mapping[str, float]) -> onnx.ModelP
     """`model` in float64. numbers: what stands in place of uniform constants, by name."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    _graph(made.graph, numbers)
+    _graph(made.graph, numbers, _WIDE)
     return made
 
 
-def _graph(graph: onnx.GraphProto, numbers: Mapping[str, float]) -> None:
+def without_bfloat(model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model` with float32 for bfloat16: ONNX Runtime has no kernels for that on the CPU, and the reference rounds
+    inside of operators that ONNX lets compute in float32."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    _graph(made.graph, {}, _SINGLE)
+    for function in made.functions:
+        for node in function.node:
+            _attributes(node, _SINGLE, {})
+    return made
+
+
+def _graph(graph: onnx.GraphProto, numbers: Mapping[str, float], table: Mapping[int, int]) -> None:
     narrow: dict[str, str] = {}
     for tensor in graph.initializer:
-        if tensor.data_type in _FLOATS:
-            array = numpy_helper.to_array(tensor).astype(np.float64)
+        if tensor.data_type in table:
+            array = _retyped(tensor, table)
             number = numbers.get(tensor.name)
             if number is not None:
-                array = np.full(array.shape, number)
+                array = np.full(array.shape, number, array.dtype)
             tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
     for info in (*graph.input, *graph.output, *graph.value_info):
         kind = info.type.tensor_type
-        if kind.elem_type in _FLOATS:
-            kind.elem_type = TensorProto.DOUBLE
+        kind.elem_type = table.get(kind.elem_type, kind.elem_type)
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.name in _DTYPE_ATTRIBUTES and attribute.i in _FLOATS:
-                attribute.i = TensorProto.DOUBLE
-            if attribute.HasField("t") and attribute.t.data_type in _FLOATS:
-                attribute.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(attribute.t).astype(np.float64)))
-            if attribute.HasField("g"):
-                _graph(attribute.g, numbers)
-        precision = _PRECISIONS.get(node.op_type) if not node.domain else None
+        _attributes(node, table, numbers)
+        precision = _PRECISIONS.get(node.op_type) if not node.domain and table is _WIDE else None
         if precision is not None:
             kept = [a for a in node.attribute if a.name != precision]
             del node.attribute[:]
-            node.attribute.extend([*kept, onnx.helper.make_attribute(precision, TensorProto.DOUBLE)])
-        nodes += [*_narrowed(node, narrow), node]
+            node.attribute.extend([*kept, helper.make_attribute(precision, TensorProto.DOUBLE)])
+        nodes += [*(_narrowed(node, narrow) if table is _WIDE else ()), node]
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _attributes(node: onnx.NodeProto, table: Mapping[int, int], numbers: Mapping[str, float]) -> None:
+    for attribute in node.attribute:
+        if attribute.name in _DTYPE_ATTRIBUTES:
+            attribute.i = table.get(attribute.i, attribute.i)
+        if attribute.HasField("t") and attribute.t.data_type in table:
+            attribute.t.CopyFrom(numpy_helper.from_array(_retyped(attribute.t, table)))
+        if attribute.HasField("g"):
+            _graph(attribute.g, numbers, table)
+
+
+def _retyped(tensor: onnx.TensorProto, table: Mapping[int, int]) -> np.ndarray[Any, Any]:
+    dtype = helper.tensor_dtype_to_np_dtype(table[tensor.data_type])
+    return numpy_helper.to_array(tensor).astype(dtype)
 
 
 def _narrowed(node: onnx.NodeProto, narrow: dict[str, str]) -> Iterable[onnx.NodeProto]:
@@ -69,16 +93,22 @@ def _narrowed(node: onnx.NodeProto, narrow: dict[str, str]) -> Iterable[onnx.Nod
         if name and known.types[min(at, len(known.types) - 1)] == "tensor(float)":
             if name not in narrow:
                 narrow[name] = f"{name}/narrow"
-                yield onnx.helper.make_node("Cast", [name], [narrow[name]], to=TensorProto.FLOAT)
+                yield helper.make_node("Cast", [name], [narrow[name]], to=TensorProto.FLOAT)
             node.input[at] = narrow[name]
 
 
 def wide(feeds: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
     """Inputs for a doubled model."""
-    return {
-        name: array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array
-        for name, array in feeds.items()
-    }
+    return {name: array.astype(np.float64) if _floating(array) else array for name, array in feeds.items()}
 
 
-__all__ = ["doubled", "wide"]
+def single(feeds: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Inputs for a model without bfloat16."""
+    return {n: a.astype(np.float32) if a.dtype.name == "bfloat16" else a for n, a in feeds.items()}
+
+
+def _floating(array: np.ndarray[Any, Any]) -> bool:
+    return np.issubdtype(array.dtype, np.floating) or array.dtype.name == "bfloat16"
+
+
+__all__ = ["doubled", "single", "wide", "without_bfloat"]

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import onnx_ir as oir
@@ -98,7 +97,7 @@ def _size(instance: Instance) -> tuple[int, int]:
 def _numbers(rule: Rule, best: Verdict, until: float) -> Verdict:
     """Simpler values in each leaf: one number throughout, whole numbers, few digits."""
     for name in list(best.instance.leaves):
-        for simpler in _simpler:
+        for simpler in _SIMPLER:
             if time.monotonic() > until:
                 return best
             made = _with(best.instance, name, simpler)
@@ -107,7 +106,7 @@ def _numbers(rule: Rule, best: Verdict, until: float) -> Verdict:
     return best
 
 
-def _with(instance: Instance, name: str, simpler: Any) -> Instance | None:
+def _with(instance: Instance, name: str, simpler: Callable[[Array], Array]) -> Instance | None:
     value = instance.leaves[name]
     found = instance.inputs.get(value)
     constant = value.const_value
@@ -127,14 +126,31 @@ def _with(instance: Instance, name: str, simpler: Any) -> Instance | None:
     return replace(instance, constants=constants, leaves={**instance.leaves, name: twin})
 
 
-_simpler = (
-    lambda a: np.ones_like(a),
-    lambda a: np.zeros_like(a),
-    lambda a: np.full_like(a, a.reshape(-1)[0]),
-    lambda a: np.where(np.arange(a.size).reshape(a.shape) == 0, a, 0),
-    lambda a: np.round(a),
-    lambda a: np.round(a.astype(np.float64), 1),
-    lambda a: np.where(np.isfinite(a), a, 1),
+def _first_only(a: Array) -> Array:
+    return np.where(np.arange(a.size).reshape(a.shape) == 0, a, 0)
+
+
+def _one_digit(a: Array) -> Array:
+    return np.round(a.astype(np.float64), 1)
+
+
+def _all_like_the_first(a: Array) -> Array:
+    return np.full_like(a, a.reshape(-1)[0])
+
+
+def _without_infinities(a: Array) -> Array:
+    return np.where(np.isfinite(a), a, 1)
+
+
+#: Ways to simplify a tensor, the simplest result first.
+_SIMPLER: tuple[Callable[[Array], Array], ...] = (
+    np.ones_like,
+    np.zeros_like,
+    _all_like_the_first,
+    _first_only,
+    np.round,
+    _one_digit,
+    _without_infinities,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,27 +15,32 @@ Step = tuple[str, "tuple[int, ...] | None", dict[str, Any]]
 
 def chain(tape: Tape, label: str, source: Shape, result: Shape, *, empty: bool = True) -> list[Step]:
     """Operators that bring a tensor of shape `source` to shape `result`; none where the shapes are equal, perhaps."""
-    options: list[Callable[[], list[Step]]] = [lambda: [("Reshape", result, {"allowzero": 0})]]
+    keep: dict[str, Any] = {"allowzero": 0}
+    options: list[list[Step]] = [[("Reshape", result, keep)]]
     if len(result) == 2:
         for axis in range(len(source) + 1):
             if (prod(source[:axis]), prod(source[axis:])) == result:
-                options += [lambda axis=axis: [("Flatten", None, {"axis": axis})]] * 2
+                flat: list[Step] = [("Flatten", None, {"axis": axis})]
+                options += [flat, flat]
                 break
     dropped = _ones_less(source, result)
     if dropped:
-        options += [lambda: [("Squeeze", dropped, {})]] * 2
+        without: list[Step] = [("Squeeze", dropped, {})]
+        options += [without, without]
     added = _ones_less(result, source)
     if added:
-        options += [lambda: [("Unsqueeze", added, {})]] * 2
+        more: list[Step] = [("Unsqueeze", added, {})]
+        options += [more, more]
     if result:
-        options.append(lambda: [("Reshape", _with_rest(tape, label, result), {"allowzero": 0})])
+        at = tape.draw(f"{label}/rest", len(result))
+        options.append([("Reshape", tuple(-1 if k == at else d for k, d in enumerate(result)), keep)])
     copied = tuple(0 if k < len(source) and source[k] == d else d for k, d in enumerate(result))
     if 0 in copied:
-        options.append(lambda: [("Reshape", copied, {"allowzero": 0})])
-    options.append(lambda: [("Reshape", (-1,), {"allowzero": 0}), ("Reshape", result, {"allowzero": 0})])
+        options.append([("Reshape", copied, keep)])
+    options.append([("Reshape", (-1,), keep), ("Reshape", result, keep)])
     if empty and source == result:
-        options.append(list)
-    return tape.pick(f"{label}/view", options)()
+        options.append([])
+    return tape.pick(f"{label}/view", options)
 
 
 def any_shape(tape: Tape, label: str, source: Shape) -> Shape:
@@ -57,11 +62,6 @@ def any_shape(tape: Tape, label: str, source: Shape) -> Shape:
     if kind == 4 and source:
         return (source[0], prod(source[1:]))
     return (prod(source),)
-
-
-def _with_rest(tape: Tape, label: str, result: Shape) -> tuple[int, ...]:
-    at = tape.draw(f"{label}/rest", len(result))
-    return tuple(-1 if k == at else d for k, d in enumerate(result))
 
 
 def _ones_less(more: Sequence[int], less: Sequence[int]) -> tuple[int, ...]:
