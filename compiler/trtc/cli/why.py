@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trtc.cli.app import color
-from trtc.cli.options import dim_option, json_option, model_argument, pairs, set_option, target_option
+from trtc.cli.options import code_option, dim_option, json_option, model_argument, pairs, set_option, target_option
 from trtc.diagnostics import escape, excerpt, plural
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _NODES = 8
 @set_option
 @dim_option
 @target_option
+@code_option
 @json_option
 def why_command(
     source: Path,
@@ -40,6 +41,7 @@ def why_command(
     settings: tuple[str, ...],
     dims: tuple[str, ...],
     target: str | None,
+    allow_code: bool,
     as_json: bool,
 ) -> int:
     """Say where a rule matched, where it nearly did, and what stopped it.
@@ -56,7 +58,14 @@ def why_command(
     from trtc.driver.why import why
 
     answer = why(
-        source, rule, at=at, set=pairs(settings, "--set"), dim=pairs(dims, "--dim"), target=target, limit=limit
+        source,
+        rule,
+        at=at,
+        set=pairs(settings, "--set"),
+        dim=pairs(dims, "--dim"),
+        target=target,
+        limit=limit,
+        allow_code=allow_code,
     )
     if as_json:
         click.echo(json.dumps({"ok": True, **answer.to_json()}, indent=1, ensure_ascii=False))

@@ -75,9 +75,10 @@ def why(
     dim: Mapping[str, str | int | Triple] | None = None,
     target: str | None = None,
     limit: int = LIMIT,
+    allow_code: bool = False,
 ) -> Answer:
     """Where a rule or pattern matched, and where it nearly did. `at`: the name of a node or value of the file or of
-    the optimized graph.
+    the optimized graph. `allow_code`: constraints in Python may run.
 
     Raises:
         DiagnosticError: T0360 no such rule, T0361 no such node, and what is wrong with the spec or model.
@@ -88,19 +89,23 @@ def why(
     from trtc.evaluate import Evaluator
     from trtc.pipeline import Context
     from trtc.pipeline.runner import run
+    from trtc.rewrite.externs import allowed
+    from trtc.targets import has_plugins
 
     module = prepare(spec, covered=False).module
     steps = without_expectations(spec.pipeline)
     if kind == "declared":
         steps = (*steps, Apply((rule,)))
-    context = Context(Evaluator())
+    plugins = has_plugins(spec.target.name if spec.target is not None else None) if spec.plugins else None
+    context = Context(Evaluator(), plugins=plugins)
     look = _Look(rule, context, at, limit)
     look.begin(module)
     context.watch = look
-    outcome = run(module, steps, registry(), context)
-    if kind == "pattern":
-        context.remarks = []
-        look(module, rule)
+    with allowed(allow_code, spec.path.parent):
+        outcome = run(module, steps, registry(), context)
+        if kind == "pattern":
+            context.remarks = []
+            look(module, rule)
     matches = tuple(r for r in outcome.remarks if r.kind is RemarkKind.APPLIED and r.source == rule.name.text)
     if at is not None and not look.known:
         look.names.update(node.name for node in module.nodes() if node.name)
