@@ -161,7 +161,9 @@ def child(work: Work) -> dict[str, Any]:
             raise SystemExit("; ".join(held.get_error(at).desc() for at in range(held.num_errors)))
     else:
         builder, network, held, job = lowered(work, target, found)
-    found["network"] = dict(Counter(str(network.get_layer(at).type).rpartition(".")[2] for at in range(len(network))))
+    found["network"] = dict(
+        Counter(str(network.get_layer(at).type).rpartition(".")[2] for at in range(network.num_layers))
+    )
     if work.plan is not None:
         begin = time.perf_counter()
         maker = Half(builder, target.module) if work.fp16 else builder
@@ -479,7 +481,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--target", default="tensorrt", choices=list(targets.TARGETS))
     options.add_argument("--fp16", action="store_true", help="the flag FP16 of TensorRT 8.6 and 10, for both")
     options.add_argument("--level", type=int, default=2, help="optimization level")
-    options.add_argument("--workspace", type=int, default=4, metavar="GIB", help="0: TensorRT's own limit")
+    options.add_argument("--workspace", type=int, default=0, metavar="GIB", help="TensorRT's own limit without")
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--launches", type=int, default=50)
     options.add_argument("--jobs", type=int, default=1, help="builds at a time; more than one disturb each other")
