@@ -84,15 +84,17 @@ class _Best:
 
     key: tuple[int, int, int] = (-1, -1, 0)
     span: Span | None = None
-    reason: str = ""
+    reason: Callable[[], str] = str
     value: oir.Value | None = None
     slots: frozenset[int] = frozenset()
     nodes: tuple[oir.Node, ...] = ()
 
     def miss(self, state: State, span: Span, value: oir.Value | None, reason: Callable[[], str], near: int) -> None:
-        key = (sum(op is not None for op in state.ops), near, len(state.trail))
+        key = (len(state.ops) - state.ops.count(None), near, len(state.trail))
         if key > self.key:
-            self.key, self.span, self.reason, self.value = key, span, reason(), value
+            self.key, self.span, self.value = key, span, value
+            # Of many attempts few are told. What a condition says reads bindings, which will be taken back.
+            self.reason = _text(reason()) if near > 1 else reason
             self.slots = _bound(state)
             self.nodes = tuple(dict.fromkeys(node for node, _ in state.nodes))
 
@@ -106,7 +108,7 @@ class _Attempt:
     slots: frozenset[int]
     nodes: tuple[oir.Node, ...]
     near: int
-    reason: str
+    reason: Callable[[], str]
     span: Span | None
     value: oir.Value | None = None
 
@@ -183,7 +185,8 @@ class Explainer:
             attempt = self._at_root(node)
             if attempt is not None:
                 found.append(attempt)
-        found += self._pieces(max((len(a.slots) for a in found), default=0))
+        reached = max((len(a.slots) for a in found), default=0)
+        found += self._pieces(reached if limit == 1 else reached - 2)
         return [self._told(a) for a in self._apart(found, limit)]
 
     def at(self, nodes: Sequence[oir.Node], limit: int = 5) -> list[NearMiss]:
@@ -222,7 +225,9 @@ class Explainer:
                 return _Attempt(node, False, best.slots, best.nodes, best.key[1], best.reason, best.span, best.value)
         except OutOfBudget:
             reason = "the attempt took too many steps: its alternatives do not fail early"
-            return _Attempt(node, False, best.slots, best.nodes, best.key[1], reason, self.rule.program.rule.name.span)
+            return _Attempt(
+                node, False, best.slots, best.nodes, best.key[1], _text(reason), self.rule.program.rule.name.span
+            )
         return self._whole(node, state)
 
     def _whole(self, node: oir.Node, state: State) -> _Attempt:
@@ -248,7 +253,7 @@ class Explainer:
             # Of siblings, the remark at one of them names all.
             named = (m for m in self._declined.values() if any(f"`{v.name}`" in m for v in olds))
             reason = next(named, self.untaken)
-        return _Attempt(node, True, _bound(state), matched, _WHOLE, reason, span, value)
+        return _Attempt(node, True, _bound(state), matched, _WHOLE, _text(reason), span, value)
 
     def _piece(self, op: p.Op, node: oir.Node) -> _Attempt | None:
         """One operation of the pattern, with all that is below it, at a node."""
@@ -265,21 +270,22 @@ class Explainer:
             try:
                 if run(state, node.outputs[index], lambda: True):
                     nodes = tuple(dict.fromkeys(made for made, _ in state.nodes))
-                    return _Attempt(node, True, _bound(state), nodes, 0, "", op.span)
+                    return _Attempt(node, True, _bound(state), nodes, 0, str, op.span)
             except OutOfBudget:
                 continue
             last = _Attempt(node, False, best.slots, best.nodes, best.key[1], best.reason, best.span, best.value)
         return last
 
     def _pieces(self, reached: int) -> list[_Attempt]:
-        """Pieces of the pattern that fit whole, each followed upwards to where it stops."""
+        """Pieces of the pattern, of more than `reached` operations, that fit whole; each followed upwards to where it
+        stops."""
         heads = set(p.heads(self.rule.program.targets[0]) or ())
         inner = [(p.least(op), op) for op in self._ops if op not in heads]
         inner.sort(key=lambda pair: -pair[0])
         found: list[_Attempt] = []
         seen: set[oir.Node] = set()
         for size, op in inner[:_PIECES]:
-            if size < 2 or size <= reached // 2:
+            if size < 2 or size <= reached:
                 break
             for node in self._groups.get((op.domain, op.op_type), ()):
                 if node in seen or node.graph is None:
@@ -291,7 +297,7 @@ class Explainer:
                 attempt = self._above(op, piece, 0)
                 if attempt is not None:
                     found.append(attempt)
-                    reached = max(reached, len(attempt.slots))
+                    reached = max(reached, len(attempt.slots) - 2)
         return found
 
     def _upward(self, op: p.Op, node: oir.Node) -> _Attempt | None:
@@ -314,7 +320,9 @@ class Explainer:
             if not fitting:
                 reason = _used(piece.root, users, parent.op_type)
                 value = piece.root.outputs[0]
-                found.append(_Attempt(piece.root, False, piece.slots, piece.nodes, 1, reason, parent.span, value))
+                found.append(
+                    _Attempt(piece.root, False, piece.slots, piece.nodes, 1, _text(reason), parent.span, value)
+                )
             for user in fitting[:_USERS]:
                 above = self._piece(parent, user)
                 if above is None:
@@ -373,7 +381,7 @@ class Explainer:
             operations=total,
             whole=attempt.near == _WHOLE,
             near=attempt.near,
-            reason=attempt.reason,
+            reason=attempt.reason(),
             span=attempt.span,
             value=None if value is None else f"{value.name} {_type(self.module, value)}",
             made_by=None if value is None else _maker(value),
@@ -405,6 +413,10 @@ def children(node: p.Node | None) -> Iterator[p.Node | None]:
     elif isinstance(node, p.Either):
         for one, _ in node.alternatives:
             yield one
+
+
+def _text(text: str) -> Callable[[], str]:
+    return lambda: text
 
 
 def _slots(node: p.Node | None) -> frozenset[int]:
