@@ -53,6 +53,8 @@ class Sampler:
 
     def text(self, label: str, name: str) -> str:
         allowed = CHOICES.get(self.op, {}).get(name)
+        if name == "equation":
+            raise Rejected("only guards say what an equation of Einsum may be")
         if not allowed:
             raise Rejected(f"no text is known for `{name}` of {self.op}")
         return self.tape.pick(label, allowed)

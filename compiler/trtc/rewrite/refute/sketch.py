@@ -48,7 +48,7 @@ class Sketch:
 
     def make(self) -> None:
         """Everything."""
-        root = frame_of("", self.rule)
+        root = self.scopes.frames[""] = frame_of("", self.rule)
         if isinstance(self.rule, Horizontal):
             self._members(self.rule, root)
         else:
@@ -63,7 +63,6 @@ class Sketch:
             self.instance.roots = list(outputs)
             self._shared(root, outputs)
             self.instance.outputs = list(outputs)
-            self.scopes.frames[""] = root
         if not self.instance.nodes or any(v.producer() is None for v in self.instance.roots):
             raise Rejected("there is nothing to match")
         self.scopes.check()
@@ -75,15 +74,13 @@ class Sketch:
         self.leaves.plan("", count)
         shared = self.named(root, rule.over.name.text)
         assert shared is not None
-        self.scopes.frames[""] = root
         for k in range(count):
-            frame = frame_of(f"#{k}", rule)
+            frame = self.scopes.frames[f"#{k}"] = frame_of(f"#{k}", rule)
             over = rules.Value(rule.over.name.text, False, None, rule.over.span)
             frame.arguments[rule.over.name.text] = (over, root)
             self.scopes.inherit("", frame.path)
             for capture in rule.same:
                 self.scopes.link(frame.path, capture.name, self.scopes.cell("", capture.name))
-            self.scopes.frames[frame.path] = frame
             (value,) = self.equation(frame, rule.member)
             if value is None:
                 raise Rejected("a member is absent")
