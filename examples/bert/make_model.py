@@ -1,9 +1,9 @@
-"""BERT as the TorchScript exporter of PyTorch writes it, with seeded weights, from numpy and onnx alone.
+"""The encoder of BERT as the TorchScript exporter of PyTorch writes it, with seeded weights, from numpy and onnx alone.
 
 Opset 14, the last without LayerNormalization, so that everything stands in pieces: LayerNorm as ReduceMean, Sub, Pow,
-Sqrt, Div; GELU with Erf; every Reshape with a shape put together by Shape, Gather, Unsqueeze, Concat; the slice of the
-position ids; the attention mask as (1 - mask) * -10000. The weights are no trained ones: normal numbers of deviation
-1/sqrt(inputs), which keeps activations near 1.
+Sqrt, Div; GELU with Erf; attention as two products and a Softmax, the transpose of the keys merged with that of their
+heads; every Reshape with a shape put together by Shape, Gather, Unsqueeze, Concat. The weights are no trained ones:
+normal numbers of deviation 1/sqrt(inputs), which keeps activations near 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-VOCABULARY, POSITIONS, SEGMENTS = 30522, 512, 2
 HEAD = 64
 """Width of an attention head."""
 
@@ -66,14 +65,14 @@ class Builder:
         bias = self.weight(f"{name}.bias", self.random.uniform(-0.1, 0.1, outputs))
         return self.node("Add", bias, product)
 
-    def layer_norm(self, x: str, name: str, hidden: int) -> str:
+    def layer_norm(self, x: str, name: str, width: int) -> str:
         centred = self.node("Sub", x, self.node("ReduceMean", x, axes=[-1]))
         square = self.node("Pow", centred, self.constant(2.0))
         variance = self.node("ReduceMean", square, axes=[-1])
         deviation = self.node("Sqrt", self.node("Add", variance, self.constant(1e-12)))
         y = self.node("Div", centred, deviation)
-        y = self.node("Mul", y, self.weight(f"{name}.weight", self.random.uniform(0.9, 1.1, hidden)))
-        return self.node("Add", y, self.weight(f"{name}.bias", self.random.uniform(-0.1, 0.1, hidden)))
+        y = self.node("Mul", y, self.weight(f"{name}.weight", self.random.uniform(0.9, 1.1, width)))
+        return self.node("Add", y, self.weight(f"{name}.bias", self.random.uniform(-0.1, 0.1, width)))
 
     def gelu(self, x: str) -> str:
         y = self.node("Erf", self.node("Div", x, self.constant(math.sqrt(2.0))))
@@ -81,39 +80,13 @@ class Builder:
         return self.node("Mul", y, self.constant(0.5))
 
 
-def embeddings(build: Builder, hidden: int, vocabulary: int) -> str:
-    build.scope = "/embeddings"
-    words = build.normal("embeddings.word_embeddings.weight", vocabulary, hidden, deviation=0.6)
-    places = build.normal("embeddings.position_embeddings.weight", POSITIONS, hidden, deviation=0.6)
-    segments = build.normal("embeddings.token_type_embeddings.weight", SEGMENTS, hidden, deviation=0.6)
-    ids = build.constant(np.arange(POSITIONS).reshape(1, -1), np.int64)
-    length = build.size("input_ids", 1)
-    zero, one = build.constant([0], np.int64), build.constant([1], np.int64)
-    ids = build.node("Slice", ids, zero, length, one, build.constant([1], np.int64))
-    y = build.node("Gather", words, "input_ids")
-    y = build.node("Add", y, build.node("Gather", segments, "token_type_ids"))
-    y = build.node("Add", y, build.node("Gather", places, ids))
-    build.scope = "/embeddings/LayerNorm"
-    return build.layer_norm(y, "embeddings.LayerNorm", hidden)
-
-
-def attention_mask(build: Builder) -> str:
-    """[batch, 1, 1, seq]: 0 where a token is, -10000 where padding is."""
-    build.scope = ""
-    y = build.node("Unsqueeze", "attention_mask", build.constant([1], np.int64))
-    y = build.node("Unsqueeze", y, build.constant([2], np.int64))
-    y = build.node("Cast", y, to=TensorProto.FLOAT)
-    y = build.node("Sub", build.constant(1.0), y)
-    return build.node("Mul", y, build.constant(-10000.0))
-
-
-def attention(build: Builder, x: str, mask: str, number: int, hidden: int) -> str:
-    heads = hidden // HEAD
+def attention(build: Builder, x: str, mask: str, number: int, width: int) -> str:
+    heads = width // HEAD
     layer, scope = f"encoder.layer.{number}", f"/encoder/layer.{number}/attention/self"
     parts: list[str] = []
     for part in ("query", "key", "value"):
         build.scope = f"{scope}/{part}"
-        parts.append(build.linear(x, f"{layer}.attention.self.{part}", hidden, hidden))
+        parts.append(build.linear(x, f"{layer}.attention.self.{part}", width, width))
     build.scope = scope
     query, key, value = (build.reshape(part, heads, HEAD) for part in parts)
     value = build.node("Transpose", value, perm=[0, 2, 1, 3])
@@ -122,82 +95,58 @@ def attention(build: Builder, x: str, mask: str, number: int, hidden: int) -> st
     scores = build.node("Div", build.node("MatMul", query, key), build.constant(math.sqrt(HEAD)))
     weights = build.node("Softmax", build.node("Add", scores, mask), axis=-1)
     y = build.node("Transpose", build.node("MatMul", weights, value), perm=[0, 2, 1, 3])
-    return build.reshape(y, hidden)
+    return build.reshape(y, width)
 
 
-def encoder_layer(build: Builder, x: str, mask: str, number: int, hidden: int) -> str:
+def encoder_layer(build: Builder, x: str, mask: str, number: int, width: int) -> str:
     layer = f"encoder.layer.{number}"
     scope = f"/encoder/layer.{number}"
-    y = attention(build, x, mask, number, hidden)
+    y = attention(build, x, mask, number, width)
     build.scope = f"{scope}/attention/output/dense"
-    y = build.linear(y, f"{layer}.attention.output.dense", hidden, hidden)
+    y = build.linear(y, f"{layer}.attention.output.dense", width, width)
     build.scope = f"{scope}/attention/output"
     y = build.node("Add", y, x)
     build.scope = f"{scope}/attention/output/LayerNorm"
-    middle = build.layer_norm(y, f"{layer}.attention.output.LayerNorm", hidden)
+    middle = build.layer_norm(y, f"{layer}.attention.output.LayerNorm", width)
     build.scope = f"{scope}/intermediate/dense"
-    y = build.linear(middle, f"{layer}.intermediate.dense", hidden, 4 * hidden)
+    y = build.linear(middle, f"{layer}.intermediate.dense", width, 4 * width)
     build.scope = f"{scope}/intermediate/intermediate_act_fn"
     y = build.gelu(y)
     build.scope = f"{scope}/output/dense"
-    y = build.linear(y, f"{layer}.output.dense", 4 * hidden, hidden)
+    y = build.linear(y, f"{layer}.output.dense", 4 * width, width)
     build.scope = f"{scope}/output"
     y = build.node("Add", y, middle)
     build.scope = f"{scope}/output/LayerNorm"
-    return build.layer_norm(y, f"{layer}.output.LayerNorm", hidden)
+    return build.layer_norm(y, f"{layer}.output.LayerNorm", width)
 
 
-def pooler(build: Builder, x: str, hidden: int) -> None:
-    build.scope = "/pooler"
-    first = build.node("Gather", x, build.constant(0, np.int64), axis=1)
-    weight = build.normal("pooler.dense.weight", hidden, hidden, deviation=hidden**-0.5)
-    bias = build.weight("pooler.dense.bias", build.random.uniform(-0.1, 0.1, hidden))
-    build.scope = "/pooler/dense"
-    y = build.node("Gemm", first, weight, bias, alpha=1.0, beta=1.0, transB=1)
-    build.nodes.append(helper.make_node("Tanh", [y], ["pooler_output"], name="/pooler/activation/Tanh"))
-
-
-def make_model(layers: int = 12, hidden: int = 768, vocabulary: int = VOCABULARY, seed: int = 12) -> onnx.ModelProto:
-    """`input_ids`, `attention_mask`, `token_type_ids` int64[batch, seq] to `last_hidden_state` float32[batch, seq,
-    hidden] and `pooler_output` float32[batch, hidden]. `hidden` is a multiple of 64. The defaults are BERT-base: 110
-    million parameters, 438 MB."""
-    if hidden % HEAD or hidden < HEAD:
-        raise ValueError(f"hidden is a multiple of {HEAD}, not {hidden}")
+def make_model(layers: int = 12, width: int = 768, seed: int = 12) -> onnx.ModelProto:
+    """`x` float32[batch, seq, width], which is embedded tokens, and `mask` float32[batch, 1, 1, seq], which is 0 where a
+    token is and a large negative number where padding is, to `y` float32[batch, seq, width]. `width` is a multiple of
+    64. The defaults are BERT-base: 85 million parameters, 340 MB."""
+    if width % HEAD or width < HEAD:
+        raise ValueError(f"the width is a multiple of {HEAD}, not {width}")
     build = Builder(seed)
-    x = embeddings(build, hidden, vocabulary)
-    mask = attention_mask(build)
+    y = "x"
     for number in range(layers):
-        x = encoder_layer(build, x, mask, number, hidden)
-    build.scope = ""
-    # The node that makes an output has the name of the output as its value.
-    last = build.nodes[-1]
-    last.output[0] = x = "last_hidden_state"
-    pooler(build, x, hidden)
-    tokens = ["input_ids", "attention_mask", "token_type_ids"]
-    graph = helper.make_graph(
-        build.nodes,
-        "main_graph",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "seq"]) for name in tokens],
-        [
-            helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "seq", hidden]),
-            helper.make_tensor_value_info("pooler_output", TensorProto.FLOAT, ["batch", hidden]),
-        ],
-        build.weights,
-    )
+        y = encoder_layer(build, y, "mask", number, width)
+    build.nodes[-1].output[0] = "y"
+    tensors = {"x": ["batch", "seq", width], "mask": ["batch", 1, 1, "seq"], "y": ["batch", "seq", width]}
+    x, mask, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in tensors.items())
+    graph = helper.make_graph(build.nodes, "main_graph", [x, mask], [y], build.weights)
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=7, producer_name="trtc examples"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write a BERT encoder with seeded weights.")
-    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("bert.onnx"))
+    parser = argparse.ArgumentParser(description="Write an encoder of BERT with seeded weights.")
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("bert_encoder.onnx"))
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--hidden", type=int, default=768, help="a multiple of 64")
-    parser.add_argument("--vocabulary", type=int, default=VOCABULARY)
+    parser.add_argument("--width", type=int, default=768, help="a multiple of 64")
     parser.add_argument("--seed", type=int, default=12)
     options = parser.parse_args()
-    model = make_model(options.layers, options.hidden, options.vocabulary, options.seed)
+    model = make_model(options.layers, options.width, options.seed)
     onnx.save(model, options.output)
     print(f"{options.output}: {options.output.stat().st_size / 1e6:.0f} MB")
 
