@@ -500,21 +500,8 @@ def arguments() -> argparse.Namespace:
     return given
 
 
-def main() -> None:
-    given = arguments()
-    if given.child is not None:
-        work = Work.from_json(json.loads((given.child / "work.json").read_text()))
-        try:
-            found = child(work)
-        except DiagnosticError as error:
-            raise SystemExit(str(error)) from None
-        (given.child / "found.json").write_text(json.dumps(found))
-        return
-    if not given.dry:
-        try:
-            cuda_runtime.require()
-        except cuda_runtime.NoCuda as error:
-            raise SystemExit(f"{error}; --dry needs none") from None
+def measured(given: argparse.Namespace) -> None:
+    """Every model in turn: its table printed, the report written after each."""
     report: dict[str, Any] = {"gpu": gpu(), "settings": {k: str(v) for k, v in vars(given).items()}, "models": {}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -528,6 +515,22 @@ def main() -> None:
             report["gpu_after"] = gpu()
             if given.json:
                 given.json.write_text(json.dumps(report, indent=1))
+
+
+def main() -> None:
+    given = arguments()
+    try:
+        if given.child is not None:
+            work = Work.from_json(json.loads((given.child / "work.json").read_text()))
+            (given.child / "found.json").write_text(json.dumps(child(work)))
+            return
+        if not given.dry:
+            cuda_runtime.require()
+        measured(given)
+    except DiagnosticError as error:
+        raise SystemExit(str(error)) from None
+    except cuda_runtime.NoCuda as error:
+        raise SystemExit(f"{error}; --dry needs none") from None
 
 
 if __name__ == "__main__":
