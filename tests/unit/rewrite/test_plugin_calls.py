@@ -55,7 +55,6 @@ def test_a_detection_head_is_one_plugin_and_means_the_same(tmp_path: Path) -> No
         "max_output_boxes": 50,
         "background_class": -1,
         "score_activation": 0,
-        "class_agnostic": 0,
         "box_coding": 0,
     }
     feeds = detection_head.inputs()
