@@ -8,9 +8,10 @@ from itertools import combinations
 from trtc.diagnostics import Diagnostic, DiagnosticError, Label, Severity, Span
 from trtc.lang import rules, syntax
 from trtc.lang.spec import Apply, Fixpoint, Step
-from trtc.lang.walk import applications
+from trtc.lang.walk import applications, walk
 from trtc.rewrite import program as p
 from trtc.rewrite.covering import Cover, GivenUp, Ident, below, covers, facts, implies, operations
+from trtc.rewrite.operators import ARITHMETIC
 
 
 def check(steps: Sequence[Step], *, libraries: bool = False) -> list[Diagnostic]:
@@ -68,6 +69,8 @@ def _pair(first: p.Program, second: p.Program) -> Iterator[Diagnostic]:
         return
     if len(first.targets) > 1 or any(c.callee in first.rule.environment.plugins for c in applications(first.rule)):
         return  # a target without plugins declines it
+    if not first.rule.recursive and one is not None and not one.isdisjoint(_made(first.rule)):
+        return  # what it made itself it leaves to others
     name, taker = second.rule.name, first.rule.name
     if not first.rule.guards and covers(first, second):
         yield Diagnostic(
@@ -90,6 +93,19 @@ def _pair(first: p.Program, second: p.Program) -> Iterator[Diagnostic]:
             severity=Severity.WARNING,
             help="leave one of them out, or tell them apart by `where`",
         )
+
+
+def _made(rule: rules.Rewrite) -> Iterator[tuple[str, str]]:
+    """The operators that a replacement writes."""
+    for root in (rule.replacement, *(let.value for let in rule.lets)):
+        for expression in walk(root):
+            if isinstance(expression, rules.Apply):
+                domain, _, op_type = expression.callee.rpartition(".")
+                yield domain, op_type
+            elif isinstance(expression, rules.Infix):
+                yield "", ARITHMETIC.get(expression.operator, "")
+            elif isinstance(expression, rules.Prefix):
+                yield "", "Neg"
 
 
 def _guards(program: p.Program) -> set[str]:

@@ -109,6 +109,13 @@ def test_patterns_that_leave_something_to_another(first: str, second: str) -> No
     assert not shadowed(first, second)
 
 
+def test_what_a_rule_made_itself_it_leaves_to_others() -> None:
+    first = "rewrite a { match y = Relu(Relu(x)) replace y with Relu(x) benefit = 9 }\n"
+    second = "rewrite b { match y = Relu(Relu(Relu(x))) replace y with Relu(x) }"
+    assert found(first + second) == []
+    assert [d.code for d in found(first.replace("benefit", "recursive benefit") + second)] == ["T0310"]
+
+
 def test_a_default_that_is_written_out_says_nothing_more() -> None:
     assert shadowed("y = Softmax(x, axis = -1)", "y = Softmax(x)")
     assert shadowed("y = Softmax(x)", "y = Softmax(x, axis = -1)")
