@@ -220,6 +220,16 @@ def test_heads_merged_with_the_batch(masked: bool) -> None:
     assert found.operators == "Attention"
 
 
+def test_a_softmax_over_another_view_of_merged_scores_is_left() -> None:
+    body = (
+        "q3 = Reshape(q, merge) k3 = Reshape(k, merge) v3 = Reshape(v, merge) kt = Transpose<perm = [0,2,1]>(k3) "
+        "s3 = MatMul(q3, kt) s4 = Unsqueeze(s3, end) p4 = Softmax<axis = -1>(s4) p = Squeeze(p4, end) "
+        "o3 = MatMul(p, v3) o = Reshape(o3, split)"
+    )
+    weights = {"merge": np.array([8, -1, 8]), "split": np.array([2, 4, 6, 8]), "end": np.array([3])}
+    assert count(attention(body, inputs=f"{Q}, float[2,4,10,8] k, {V}", **weights), "Attention") == 0
+
+
 @pytest.mark.parametrize("mask", [None, "1,6,10", "4,6,10"])
 def test_rank_3(mask: str | None) -> None:
     add = "s = Add(m, mask)" if mask else ""

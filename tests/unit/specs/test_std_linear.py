@@ -132,5 +132,6 @@ def test_einsum(equation: str) -> None:
 
 
 def test_another_einsum_stays() -> None:
-    graph = 'g (float[2,4,6,8] a, float[2,4,8,5] b) => (float[2,4,5,6] y) { y = Einsum<equation = "bhid,bhdj->bhji">(a, b) }'
+    body = 'y = Einsum<equation = "bhid,bhdj->bhji">(a, b)'
+    graph = f"g (float[2,4,6,8] a, float[2,4,8,5] b) => (float[2,4,5,6] y) {{ {body} }}"
     assert rewritten("std.linear", graph).operators == "Einsum"
