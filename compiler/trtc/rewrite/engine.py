@@ -90,7 +90,7 @@ class _Run:
 
     def all(self, wanted: Sequence[rules.Rule]) -> PassResult:
         rewrites = [prepare(r) for r in wanted if isinstance(r, rules.Rewrite)]
-        if rewrites:
+        if wanted:
             self.index = Index(self.module, self.constants)
         for rule in sorted(rewrites, key=lambda r: -r.program.benefit):
             self._rule(rule, self.index.candidates(rule.program.targets[0], rule.roots))
@@ -99,7 +99,7 @@ class _Run:
             if isinstance(one, rules.Horizontal):
                 from trtc.rewrite.horizontal import merge
 
-                self.counts[one.name.text] += merge(self.module, one, self.context, self.shop)
+                self.counts[one.name.text] += merge(self.module, one, self.context, self.shop, self.index)
                 self._told(one)
         for graph in self.unsorted:
             graph.sort()

@@ -61,7 +61,18 @@ class Siblings:
         return self.horizontal.name.text
 
 
+_PREPARED: Final[dict[int, Siblings]] = {}
+
+
 def prepare(horizontal: rules.Horizontal) -> Siblings:
+    """Compile the member pattern, once."""
+    found = _PREPARED.get(id(horizontal))
+    if found is None or found.horizontal is not horizontal:
+        found = _PREPARED[id(horizontal)] = _compiled(horizontal)
+    return found
+
+
+def _compiled(horizontal: rules.Horizontal) -> Siblings:
     """Compile the member pattern.
 
     Raises:
@@ -111,16 +122,21 @@ def prepare(horizontal: rules.Horizontal) -> Siblings:
 
 
 def merge(
-    module: Module, horizontal: rules.Horizontal, context: Context, shop: Workshop, cost: Cost = STRUCTURAL
+    module: Module,
+    horizontal: rules.Horizontal,
+    context: Context,
+    shop: Workshop,
+    index: engine.Index | None = None,
+    cost: Cost = STRUCTURAL,
 ) -> int:
     """Merge the groups of siblings that `horizontal` describes; how many there were.
 
-    `cost` says of each group whether the merge is worth it.
+    `index`: one of the module, where there is one already. `cost` says of each group whether the merge is worth it.
     """
     siblings = prepare(horizontal)
     _RAN.add(siblings.name)
-    places = {node: at for at, node in enumerate(walk(module.graph))}
-    members = _Finder(module, shop, siblings, places).members()
+    index = index or engine.Index(module, shop.constants)
+    members = _Finder(module, shop, siblings, index).members()
     groups: dict[tuple[Any, ...], list[Member]] = {}
     by_input: dict[oir.Value, list[Member]] = {}
     for member in sorted(members, key=lambda m: m.at):
@@ -138,7 +154,7 @@ def merge(
             why = cost.declines(module, chosen[0].over, [m.result for m in chosen], [m.nodes for m in chosen])
             if why is not None:
                 raise Declined(why)
-            _merge(module, siblings, chosen, shop)
+            index.renew(_merge(module, siblings, chosen, shop))
         except Declined as error:
             speaker.declined(chosen, str(error))
             continue
@@ -155,17 +171,23 @@ def merge(
 class _Finder:
     """Finds the members: matches that share no node, those of the most operations first."""
 
-    def __init__(self, module: Module, shop: Workshop, siblings: Siblings, places: dict[oir.Node, int]) -> None:
+    def __init__(self, module: Module, shop: Workshop, siblings: Siblings, index: engine.Index) -> None:
         self._module = module
         self._shop = shop
         self._siblings = siblings
-        self._places = places
+        self._index = index
+        self._places: dict[oir.Node, int] = {}
 
     def members(self) -> list[Member]:
         rule = self._siblings.rule
         found: list[Member] = []
+        candidates = self._index.candidates(rule.program.targets[0], rule.roots)
+        if len(candidates) > 1:
+            self._places = {node: at for at, node in enumerate(walk(self._module.graph))}
         state = self._new()
-        for node in engine.Index(self._module, self._shop.constants).candidates(rule.program.targets[0], rule.roots):
+        for node in candidates:
+            if node.graph is None:
+                continue
             state.clear()
             try:
                 fits = engine.find(state, rule, node)
@@ -242,8 +264,8 @@ def _made_from(values: Iterable[oir.Value], results: set[oir.Value]) -> bool:
     return False
 
 
-def _merge(module: Module, siblings: Siblings, group: Sequence[Member], shop: Workshop) -> None:
-    """Put one operation and a Split in the place of the members. Raises Declined."""
+def _merge(module: Module, siblings: Siblings, group: Sequence[Member], shop: Workshop) -> list[oir.Value]:
+    """Put one operation and a Split in the place of the members; its results. Raises Declined."""
     first = group[0]
     nodes = list(dict.fromkeys(node for member in group for node in member.nodes))
     builder = Builder(shop, first.state, siblings.rule.program.scope, nodes, siblings.name)
@@ -277,6 +299,7 @@ def _merge(module: Module, siblings: Siblings, group: Sequence[Member], shop: Wo
     if any(member.others for member in group):
         for graph in unsorted:
             graph.sort()
+    return news
 
 
 class _Speaker:

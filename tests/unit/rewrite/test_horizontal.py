@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rewrite_harness import rewritten
+from rewrite_harness import rewritten, rules_in
 
 from trtc.diagnostics import DiagnosticError
 
@@ -114,3 +114,29 @@ horizontal convs {
     with pytest.raises(DiagnosticError) as caught:
         rewritten(rules, "g (float[1] x) => (float[1] y) { y = Relu(x) }")
     assert caught.value.diagnostics[0].code == "T0326"
+
+
+def test_a_cost_of_another_kind_decides() -> None:
+    from pass_harness import load, model
+
+    from trtc.evaluate import Evaluator
+    from trtc.pipeline import Context
+    from trtc.rewrite.build import Workshop
+    from trtc.rewrite.constants import Constants
+    from trtc.rewrite.horizontal import merge
+
+    class Never:
+        def declines(self, module: object, over: object, results: object, nodes: object) -> str | None:
+            return "it was measured to be slower"
+
+    (products,) = rules_in(PRODUCTS)
+    graph = (
+        "g (float[2, 8] x) => (float[2, 3] a, float[2, 4] b)"
+        "{ p = MatMul(x, w) q = MatMul(x, v) a = Relu(p) b = Relu(q) }"
+    )
+    module = load(model(graph, {"w": tensor(8, 3), "v": tensor(8, 4)}))
+    context = Context(Evaluator())
+    shop = Workshop(module, Constants(module), context.evaluator, 1 << 20)
+    assert merge(module, products, context, shop, cost=Never()) == 0
+    assert [r.message for r in context.remarks] == ["`p`, `q` stay: it was measured to be slower"]
+    assert merge(module, products, context, shop) == 1
