@@ -136,9 +136,13 @@ class Sampler:
         if name == "shape" and op == "Expand":
             return self._expand(label)
         if name == "repeats":
+            if draw(f"{label}/once", 3) == 2:
+                return (1,) * len(self.x)
             return tuple(pick(f"{label}/{k}", (1, 2, 3), (4, 2, 1)) for k in range(len(self.x)))
         if name in ("starts", "ends", "steps"):
-            count = len(self.known.get("axes", ())) or count or pick("slice/count", (1, 2))
+            for other in ("axes", "starts", "ends", "steps"):
+                count = len(self.known[other]) if other in self.known else count
+            count = min(count or pick("slice/count", (1, 2)), max(len(self.x), 1))
             return tuple(self.integer(f"{label}/{k}", name) for k in range(count))
         if name == "sizes":
             return (*self.x[:2], *(pick(f"{label}/{k}", (d, 2 * d, max(d // 2, 1))) for k, d in enumerate(self.x[2:])))
@@ -177,6 +181,8 @@ class Sampler:
             made.append(left.pop(self.tape.draw(f"{label}/{k}", len(left))))
         return tuple(made)
 
+    outputs: int = 1
+    """How many outputs the operator has."""
     perms: Sequence[tuple[int, ...]] = ()
     """Permutations that this instance has already."""
 
@@ -207,8 +213,10 @@ class Sampler:
         return tuple(a for a in range(rank) if draw(f"{label}/{a}", 2)) or (rank - 1,)
 
     def _pad(self, label: str) -> tuple[int, ...]:
-        rank = len(self.x)
-        first = 2 if self.tape.draw(f"{label}/spatial", 4) else 0
+        rank = len(self.known["axes"]) if "axes" in self.known else len(self.x)
+        if self.tape.draw(f"{label}/none", 4) == 3:
+            return (0,) * (2 * rank)
+        first = 2 if rank > 2 and self.tape.draw(f"{label}/spatial", 4) else 0
         before = [
             self.tape.pick(f"{label}/{k}", (0, 1, 2), (2, 3, 1)) if k % rank >= first else 0 for k in range(2 * rank)
         ]
@@ -217,7 +225,7 @@ class Sampler:
     def _split(self, label: str, count: int | None) -> tuple[int, ...]:
         axis: int = self.known.get("axis", 0)
         total = self.x[axis]
-        count = count or 2
+        count = count or self.outputs
         if total < count:
             raise Rejected("too few to split")
         if total % count == 0 and self.tape.draw(f"{label}/equal", 3) < 2:

@@ -259,7 +259,9 @@ def extract(model: onnx.ModelProto, outputs: Sequence[str]) -> onnx.ModelProto:
 
 
 def _by_runtime(model: onnx.ModelProto, feeds: Arrays, outputs: Sequence[str]) -> Sequence[Any]:
-    return session(restated(model).SerializeToString(), threads=1).run(list(outputs), feeds)
+    running = session(restated(model).SerializeToString(), threads=1)
+    # Copied while the session lives: what it gives may lie in its memory.
+    return [np.array(value) for value in running.run(list(outputs), feeds)]
 
 
 def _by_reference(model: onnx.ModelProto, feeds: Arrays, outputs: Sequence[str]) -> Sequence[Any]:

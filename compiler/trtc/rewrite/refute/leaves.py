@@ -171,6 +171,11 @@ class Leaves:
             self.scopes.dims.unify(where, constraint.type, shape, constraint.owner.environment.params)
         return value
 
+    def put(self, key: str, value: oir.Value) -> oir.Value:
+        """A leaf that its operator made."""
+        self.made[key] = value
+        return value
+
     def _unasked_const(self, key: str, leaf: Leaf) -> bool:
         """A leaf of any kind is a constant now and then."""
         del leaf
@@ -234,7 +239,7 @@ def _of_operator(
         return (out, width) if attributes.get("transB") else (width, out)
     if op == "Gather" and name == "indices":
         return tape.pick(label, ((), (1,), (2,)))
-    if op in ("Clip", "Dropout", "CumSum"):
+    if op in ("Clip", "Dropout", "CumSum") or name in ("constant_value", "k", "depth"):
         return ()
     return None
 

@@ -19,7 +19,7 @@ from trtc.rewrite.refute import guards, views
 from trtc.rewrite.refute.attributes import Sampler
 from trtc.rewrite.refute.instance import TYPE_NAMES
 from trtc.rewrite.refute.shapes import Shape
-from trtc.rewrite.refute.survey import COMMUTATIVE, Frame, place
+from trtc.rewrite.refute.survey import COMMUTATIVE, Frame, leaf_key, place, source
 from trtc.rewrite.refute.tape import Rejected
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Operators:
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
         self._perms: list[tuple[int, ...]] = []
+        self._lists: dict[str, tuple[Any, ...]] = {}
+        """Lists among the inputs of the operator at work, by name: those of a Slice must be of equal length."""
+        self._outputs = 1
 
     def _weak(self, frame: Frame, expr: Expr) -> bool:
         """Whether an operand takes its dtype or shape from the others."""
@@ -87,10 +90,12 @@ class Operators:
         sampler = self._sampler(op, values, chosen)
         if known is not None:
             self._attributes(frame, known, attributes, rest, sampler, chosen, label)
+        outer, self._lists, self._outputs = self._lists, {}, outputs
         for at in self._listed(known, slots, weak):
             expr = slots[at]
             assert expr is not None
             values[at] = self._slot(frame, op, known, at, expr, values, chosen, f"{label}/{at}")
+        self._lists = outer
         if op == "Reshape" and len(slots) == 1:
             raise Rejected("a Reshape without its shape")
         if op in _VIEWS and not domain and values[0] is not None and self.sketch.tape.draw(f"{label}/as", 5) == 4:
@@ -245,9 +250,13 @@ class Operators:
             chosen_at = self.sketch.tape.draw(place(f"either{frame.path}", expr.span), len(expr.inputs))
             return self._slot(frame, op, known, at, expr.inputs[chosen_at], values, chosen, label)
         name, dtype = self._wants(known, at, values)
-        sampler = self._sampler(op, values, chosen)
-        if dtype in INTEGERS and name in _LISTS and isinstance(expr, rules.Capture | rules.Items | rules.Literal_):
-            return self._list(frame, op, expr, name, dtype, values, chosen, sampler, label)
+        sampler = self._sampler(op, values, {**chosen, **self._lists})
+        sampler.outputs = self._outputs
+        if dtype in INTEGERS and name in _LISTS:
+            if isinstance(expr, rules.Capture | rules.Items | rules.Literal_):
+                return self._list(frame, op, expr, name, dtype, values, sampler, label)
+            if isinstance(expr, rules.Value) and expr.type is None:
+                return self._leaf(frame, op, expr, name, dtype, values, sampler, label)
         if dtype in INTEGERS and isinstance(expr, rules.Items):
             items = self._items(frame, expr, name, sampler, label)
             return self.sketch.writer.constant(name, np.array(items, dtype.numpy()))
@@ -264,7 +273,6 @@ class Operators:
         name: str,
         dtype: oir.DataType,
         values: Sequence[oir.Value | None],
-        chosen: dict[str, Any],
         sampler: Sampler,
         label: str,
     ) -> oir.Value:
@@ -284,10 +292,37 @@ class Operators:
             items = (cast(rules.Literal_, expr).value,)
         if not isinstance(items, tuple):
             items = (items,)
-        if name == "axes":
-            chosen_axes = items
-            sampler.known = {**sampler.known, "axes": chosen_axes}
+        self._lists[name] = items
         return self.sketch.writer.constant(name, np.array(items, dtype.numpy()))
+
+    def _leaf(
+        self,
+        frame: Frame,
+        op: str,
+        expr: rules.Value,
+        name: str,
+        dtype: oir.DataType,
+        values: Sequence[oir.Value | None],
+        sampler: Sampler,
+        label: str,
+    ) -> oir.Value | None:
+        """A list that the rule takes as it comes: `_`, or a name."""
+        home, found, other = source(frame, expr.name)
+        key = leaf_key(home, expr, found)
+        leaves = self.sketch.leaves
+        if other is not None or found in home.equations or key in leaves.made or not leaves.present(key):
+            return self.sketch.expr(frame, expr, (op, 1), (dtype, ()))
+        said = self.sketch.said_shape()
+        x = sampler.shapes[0] if sampler.shapes else None
+        items: tuple[int, ...]
+        if op in ("Reshape", "Expand") and said is not None and self.sketch.tape.draw(f"{label}/said", 4):
+            items = said
+        elif op == "Reshape" and x is not None:
+            items = views.any_shape(self.sketch.tape, label, x)
+        else:
+            items = sampler.integers(label, name)
+        self._lists[name] = items
+        return leaves.put(key, self.sketch.writer.constant(name, np.array(items, dtype.numpy())))
 
     def _wants(self, known: Schema | None, at: int, values: Sequence[oir.Value | None]) -> tuple[str, oir.DataType]:
         """The name and the dtype of an input, as the others decide."""

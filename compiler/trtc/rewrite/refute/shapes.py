@@ -212,9 +212,13 @@ def varied(sizes: Sequence[int], tape: Tape) -> dict[int, int]:
     most ways of varying keep one of these relations.
     """
     distinct = sorted(set(sizes))
-    mode = tape.draw("sizes", 6, (2, 2, 3, 2, 2, 3))
+    mode = tape.draw("sizes", 7, (2, 2, 3, 2, 2, 3, 2))
     if mode == 1:
         return {size: size for size in distinct}
+    if mode == 6:
+        # All alike: what mixes axes up has no other shape to betray it.
+        same = tape.pick("sizes/same", (2, 3, 4))
+        return {size: size if size == 1 else same for size in distinct}
     one = tape.pick("sizes/only", distinct) if mode == 5 and distinct else None
     made: dict[int, int] = {}
     for size in distinct:

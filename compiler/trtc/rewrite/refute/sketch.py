@@ -313,6 +313,16 @@ class Sketch:
             )
         return self._inline(frame, call, found, equation)
 
+    def said_shape(self) -> Shape | None:
+        """The shape of a value that a guard of the rule compares another's with."""
+        for guard in guards.conditions(self.rule.guards):
+            if isinstance(guard, rules.Apply) and guard.callee == "same_shape":
+                for one in guard.inputs:
+                    found = self.scopes.values.get(("", one.name)) if isinstance(one, rules.Value) else None
+                    if found is not None:
+                        return self.writer.shape(found)
+        return None
+
     def _same_shape(self, frame: Frame, equation: rules.Equation | None) -> Shape | None:
         """The shape that a guard wants of what an equation defines: that of another value, which is there already."""
         for guard in guards.conditions(self.rule.guards) if equation is not None and not frame.path else ():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from trtc.diagnostics import Span
 from trtc.lang import rules
 from trtc.lang.rules import Expr, Horizontal, Pattern, Rule, Type
+from trtc.rewrite.operators import schema
 
 #: Operators of two operands whose order does not matter.
 COMMUTATIVE = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum", "Mean"}) | {
@@ -290,9 +291,11 @@ class _Walk:
             self._order(frame, call.callee, call.inputs, call.span, requires)
             for value in call.inputs:
                 self.expr(frame, value, requires)
+            domain, _, op = call.callee.rpartition(".")
+            known = schema(op, domain)
             for given in call.given:
-                # A name in an attribute is a dim or a dtype; a tensor is said in its place or as a capture.
-                if isinstance(given.value, rules.Value) and given.value.type is None:
+                # A name in an attribute is a dim or a dtype, not a value.
+                if known is not None and given.name.text in known.attributes and isinstance(given.value, rules.Value):
                     continue
                 self.expr(frame, given.value, requires)
             return
