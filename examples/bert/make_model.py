@@ -121,9 +121,11 @@ def encoder_layer(build: Builder, x: str, mask: str, number: int, width: int) ->
 
 
 def make_model(layers: int = 12, width: int = 768, seed: int = 12) -> onnx.ModelProto:
-    """`x` float32[batch, seq, width], which is embedded tokens, and `mask` float32[batch, 1, 1, seq], which is 0 where a
-    token is and a large negative number where padding is, to `y` float32[batch, seq, width]. `width` is a multiple of
-    64. The defaults are BERT-base: 85 million parameters, 340 MB."""
+    """`x` and `mask` to `y`, the defaults as in BERT-base: 85 million parameters, 340 MB.
+
+    x, y: float32[batch, seq, width], tokens embedded and encoded; `width` is a multiple of 64.
+    mask: float32[batch, 1, 1, seq], 0 where a token is and a large negative number where padding is.
+    """
     if width % HEAD or width < HEAD:
         raise ValueError(f"the width is a multiple of {HEAD}, not {width}")
     build = Builder(seed)

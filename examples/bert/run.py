@@ -41,9 +41,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return error.status
     for rule in json.loads(result.manifest.read_text(encoding="utf-8"))["rules"]:
-        declined = rule.get("declined", [])
-        reason = f", declined {len(declined)} times: {declined[0]['reason']}" if declined else ""
-        print(f"{rule['rule']}: applied {rule['applied']} times{reason}")
+        declined = rule.get("declined")
+        print(f"{rule['rule']}: {rule['applied']} times" + (f"; declined: {declined[0]['reason']}" if declined else ""))
     print(result.table)
     print(f"engine: {result.engine} ({result.engine.stat().st_size / 1e6:.0f} MB) for {result.target} {result.version}")
     return 0

@@ -78,6 +78,24 @@ def test_bert(tmp_path: Path) -> None:
     assert {b["name"] for b in json.loads(result.manifest.read_text())["bindings"]} == names
 
 
+def test_the_rules_of_the_bert_example(tmp_path: Path) -> None:
+    """Small, and with the plugin where this TensorRT has it."""
+    onnx.save(example("bert").make_model(layers=2, width=128), tmp_path / "bert_encoder.onnx")
+    spec = tmp_path / "bert_encoder.trtspec"
+    spec.write_text((EXAMPLES / "bert" / spec.name).read_text())
+    sizes = {"batch": (1, 2, 4), "seq": (8, 32, 64)}
+    result = trtc.compile(spec, target="tensorrt", set={"layers": 2, "width": 128}, dim=sizes)
+    print(result.table)
+    assert statuses(result) == ALL
+    rules = {rule["rule"]: rule for rule in json.loads(result.manifest.read_text())["rules"]}
+    found = {
+        name: rules[name]["applied"] for name in ("fuse_gelu", "fuse_layer_norm", "fuse_attention", "merge_projections")
+    }
+    assert found == {"fuse_gelu": 2, "fuse_layer_norm": 4, "fuse_attention": 2, "merge_projections": 2}
+    skip = rules["use_skip_layer_norm"]
+    assert skip["applied"] + len(skip.get("declined", [])) == 4
+
+
 def test_several_profiles(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[N,S,8] x) => (float[N,S,8] y) '
