@@ -247,6 +247,8 @@ class Sketch:
             if shape:
                 forms += [(1,), shape, (1,) * len(shape), shape[-1:]]
             form = self.tape.pick(label, forms, (6, 2, 1, 1, 1)[: len(forms)])
+        elif role == ("Gather", 1):
+            form = self.tape.pick(label, ((), (1,)))
         with np.errstate(over="ignore"):
             array = np.full(form, number).astype(dtype.numpy())
         floating = dtype.is_floating_point()
@@ -263,7 +265,13 @@ class Sketch:
                 number = float(np.asarray(number).astype(dtype.numpy()))
             cell.value = number
         else:
-            number = self.capture(frame, expr, lambda: sampler.integer(label, expr.name))
+            # An index has to be within bounds, which are not known here.
+            options = (0, -1, 1) if role[0].startswith("Gather") else None
+            number = self.capture(
+                frame,
+                expr,
+                lambda: sampler.integer(label, expr.name) if options is None else self.tape.pick(label, options),
+            )
         if isinstance(number, tuple):
             return self.writer.constant(expr.name, np.array(number, dtype.numpy()))
         return self._uniform(number, dtype, shape, role, None, None, place(f"form{frame.path}", expr.span))
