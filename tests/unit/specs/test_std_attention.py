@@ -379,3 +379,9 @@ def test_halves_turned_the_other_way_are_left() -> None:
     turn = "n = Neg(a) r = Concat<axis = -1>(b, n) xc = Mul(x, c) rs = Mul(r, s) y = Add(xc, rs)"
     body = f"{WAVES} c = Unsqueeze(c0, axis) s = Unsqueeze(s0, axis) {SLICES} {turn}"
     assert count(rotary(body, "float[1,6,4] f"), "RotaryEmbedding") == 0
+
+
+def test_every_other_element_is_not_the_first_half() -> None:
+    halves = "a = Slice(x, n0, n8, last, n2) b = Slice(x, n4, n8, last, one)"
+    body = f"{WAVES} c = Unsqueeze(c0, axis) s = Unsqueeze(s0, axis) {halves} {TURN}"
+    assert count(rotary(body, "float[1,6,4] f"), "RotaryEmbedding") == 0
