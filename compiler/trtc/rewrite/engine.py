@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import onnx_ir as oir
 
 from trtc import collector
-from trtc.diagnostics import Remark, RemarkKind
+from trtc.diagnostics import Remark, RemarkKind, plural
 from trtc.ir import dims, edit, provenance
 from trtc.ir.module import Module, constant_tensor
 from trtc.lang import rules
@@ -160,7 +160,7 @@ class _Run:
         commit(self.module, matched, olds, news, builder.nodes, self.unsorted)
         self.index.renew(news)
         self.counts[rule.name] += 1
-        message = f"{len(matched)} operations became {len(builder.nodes)}"
+        message = f"{plural(len(matched), 'operation')} became {len(builder.nodes)}"
         if rewrite.assumes:
             message += f", assuming {', '.join(sorted(rewrite.assumes))} values"
         self.context.remarks.append(Remark(RemarkKind.APPLIED, rule.name, message, name, span))

@@ -95,7 +95,8 @@ def test_a_rule_of_a_library_on_a_bare_model(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_pattern_is_found_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, "m.onnx", "std.activation.half_gated")
+    Path("bare.trtspec").write_text('trtspec 1\nmodel "m.onnx"\npipeline { simplify() }\n')
+    out = printed(capsys, "bare.trtspec", "std.activation.half_gated")
     assert "a pattern, looked for in what the pipeline leaves\nmatched 1 time\n  good_half: 3 of 3 operations\n" in out
     assert "nearest miss: bad_half (Mul) matched 2 of 3 operations\n" in out
 
