@@ -147,7 +147,8 @@ def _drop_functions(model: oir.Model) -> int:
 
 def _drop_imports(model: oir.Model) -> int:
     """Remove opset imports of domains that no node is of; the default domain stays."""
-    kept = {"", *(node.domain for node in model.graph.all_nodes())}
+    bodies = (model.graph, *model.functions.values())
+    kept = {"", *(node.domain for body in bodies for node in body.all_nodes())}
     dead = [domain for domain in model.opset_imports if domain not in kept]
     for domain in dead:
         del model.opset_imports[domain]

@@ -118,7 +118,9 @@ def _execute(module: Module, context: Context, plan: Plan) -> tuple[int, dict[oi
         ]
         if not later:
             continue
-        arrays = context.evaluator.evaluate(runnable, later, constants)
+        functions = module.model.functions
+        called = {n.op_identifier(): functions[n.op_identifier()] for n in runnable if n.op_identifier() in functions}
+        arrays = context.evaluator.evaluate(runnable, later, constants, tuple(called.values()))
         for value in later:
             node = value.producer()
             assert node is not None

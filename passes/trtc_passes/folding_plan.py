@@ -79,14 +79,34 @@ def _foldable(module: Module, node: oir.Node) -> bool:
     from trtc.ir.nesting import subgraphs
     from trtc_passes.operators import deterministic, is_call, trains
 
+    if is_call(module, node):
+        return _own_foldable(module, node)
     if node.domain not in ("", "com.microsoft") or node.op_type in _QUANTIZATION or node.op_type == "Constant":
         return False
-    if is_call(module, node) or any(True for _ in subgraphs(node)) or not deterministic(module, node):
+    if any(True for _ in subgraphs(node)) or not deterministic(module, node):
         return False
     if node.op_type == "BatchNormalization" and trains(module, node):
         return False
     # An Identity gives a constant the name of an output: there is nothing to compute.
     return not (node.op_type == "Identity" and node.outputs[0].is_graph_output())
+
+
+def _own_foldable(module: Module, call: oir.Node) -> bool:
+    """Whether a call is one of an operator of a spec's own, all of whose body would be folded by itself."""
+    from trtc.ir.bodies import is_operator
+    from trtc.ir.nesting import subgraphs
+    from trtc_passes.operators import deterministic
+
+    function = module.model.functions[call.op_identifier()]
+    return (
+        is_operator(function)
+        and deterministic(module, call)
+        and not any(
+            # What a division divides by is not known in here.
+            node.domain or node.op_type in {*_TRAPS, *_QUANTIZATION, "Einsum"} or any(True for _ in subgraphs(node))
+            for node in function
+        )
+    )
 
 
 def _output_sizes(module: Module, node: oir.Node) -> dict[oir.Value, int] | str:

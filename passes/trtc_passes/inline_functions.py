@@ -28,7 +28,7 @@ class InlineFunctions:
     Nested calls, overloads, subgraphs in bodies, attributes that refer to the call's and their defaults are all
     resolved. The inner nodes' provenance is the call's name, a slash and the inner name. Linear in the nodes that
     result, which are counted before anything is done. Calls of plugins stay, unless the target is known to have none:
-    a plugin may stand for them.
+    a plugin may stand for them. So do calls of operators that rules put there, which a layer may stand for.
 
     Raises T0520 when more nodes than `budget` would result, T0521 for a function that calls itself.
     """
@@ -58,6 +58,7 @@ class InlineFunctions:
 
     def _inlined(self, module: Module, plugins: bool | None) -> frozenset[_Key]:
         """The functions whose calls are replaced."""
+        from trtc.ir.bodies import is_operator
         from trtc.ir.plugins import data_of
 
         return frozenset(
@@ -66,6 +67,7 @@ class InlineFunctions:
             if key[0] not in self.keep
             and f"{key[0]}::{key[1]}" not in self.keep
             and (plugins is False or data_of(function) is None)
+            and not is_operator(function)
         )
 
     def _check_budget(self, module: Module, calls: list[oir.Node], inlined: frozenset[_Key]) -> None:

@@ -96,6 +96,7 @@ def mish(s: Scope, node: oir.Node) -> Any:
 
 
 @operator("Swish")
+@operator("swish", domain="trtc.std.activation")
 def swish(s: Scope, node: oir.Node) -> Any:
     x = s.input(node, 0)
     alpha = attr(node, "alpha", 1.0)

@@ -18,6 +18,7 @@ from trtc.ir.canonical.carried import DOMAIN as CARRIED
 from trtc.ir.inlining import inline
 from trtc.ir.module import Module
 from trtc.ir.plugins import DOMAIN, Meaning, PluginData, called_by, declaration, plugin_of, value_of
+from trtc.lang.identity import LIBRARIES
 from trtc.targets import Target
 from trtc.targets.plugins import Creator, creators, find
 
@@ -41,7 +42,7 @@ def realize(module: Module, target: Target) -> None:
     todo = [node for node in module.nodes() if node.op_identifier() in functions]
     while todo:
         call = todo.pop()
-        if call.domain in _OWN and (call.domain, call.op_type) in layers:
+        if (call.domain in _OWN or call.domain.startswith(LIBRARIES)) and (call.domain, call.op_type) in layers:
             continue
         if target.capabilities.plugins and plugin_of(module, call) is not None:
             continue

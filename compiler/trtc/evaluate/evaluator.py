@@ -39,26 +39,29 @@ class Evaluator:
         nodes: Sequence[oir.Node],
         outputs: Sequence[oir.Value],
         constants: Mapping[oir.Value, oir.TensorProtocol],
+        functions: Sequence[oir.Function] = (),
     ) -> dict[oir.Value, np.ndarray]:
         """The arrays of `outputs`, computed by `nodes` (in topological order) from `constants`.
 
         `constants` holds every value that a node, or a subgraph of one, takes from outside. An output that cannot
-        be computed is absent from the answer. Dtypes are those that ONNX declares: nothing is promoted.
+        be computed is absent from the answer. Dtypes are those that ONNX declares: nothing is promoted. `functions`
+        are those that nodes call.
 
         The caller bounds the sizes, and never passes an integer division by zero (it kills the process).
         """
         try:
-            return self._batch(nodes, outputs, constants)
+            return self._batch(nodes, outputs, constants, functions)
         except Exception:
             if len(nodes) == 1:
                 return {}
-        return self._one_by_one(nodes, outputs, constants)
+        return self._one_by_one(nodes, outputs, constants, functions)
 
     def _one_by_one(
         self,
         nodes: Sequence[oir.Node],
         outputs: Sequence[oir.Value],
         constants: Mapping[oir.Value, oir.TensorProtocol],
+        functions: Sequence[oir.Function] = (),
     ) -> dict[oir.Value, np.ndarray]:
         known: dict[oir.Value, oir.TensorProtocol] = dict(constants)
         wanted = set(outputs)
@@ -68,7 +71,7 @@ class Evaluator:
                 continue
             used = [v for v in node.outputs if v in wanted or v.uses()]
             try:
-                values = self._batch([node], used, known)
+                values = self._batch([node], used, known, functions)
             except Exception:
                 continue
             for value, array in values.items():
@@ -82,8 +85,10 @@ class Evaluator:
         nodes: Sequence[oir.Node],
         outputs: Sequence[oir.Value],
         constants: Mapping[oir.Value, oir.TensorProtocol],
+        functions: Sequence[oir.Function] = (),
     ) -> dict[oir.Value, np.ndarray]:
         model, feeds = _model(nodes, outputs, constants)
+        model.functions.extend(oir.serde.serialize_function(function) for function in functions)
         names = [value.name or "" for value in outputs]
         try:
             self.sessions += 1
@@ -92,7 +97,9 @@ class Evaluator:
             # Operators without a kernel on the CPU: the slow and complete reference. It holds no state.
             from onnx.reference import ReferenceEvaluator
 
-            found: Any = ReferenceEvaluator(model).run(names, dict(feeds))
+            from trtc.evaluate.overloads import named_apart
+
+            found: Any = ReferenceEvaluator(named_apart(model)).run(names, dict(feeds))
             arrays = found
         return {value: np.asarray(array) for value, array in zip(outputs, arrays, strict=True)}
 

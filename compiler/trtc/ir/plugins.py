@@ -144,11 +144,11 @@ def declare(module: Module, data: PluginData, body: oir.Function) -> oir.Functio
         made.doc_string = body.doc_string
     made.metadata_props[METADATA] = data.to_json()
     made.opset_imports.setdefault("", OPSET)
-    _name_parts(made)
-    wanted = _digest(made)
+    name_parts(made)
+    wanted = digest(made)
     number = 1
     while (known := module.model.functions.get(made.identifier())) is not None:
-        if known is made or _digest(known) == wanted:
+        if known is made or digest(known) == wanted:
             return known
         number += 1
         made.name = f"{data.name}_{number}"
@@ -332,7 +332,7 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _name_parts(function: oir.Function) -> None:
+def name_parts(function: oir.Function) -> None:
     """Names for nodes and values that have none: the verifier wants them, within the function unique."""
     nodes = list(walk(function.graph))
     taken = {node.name for node in nodes if node.name}
@@ -355,7 +355,7 @@ def _name_parts(function: oir.Function) -> None:
                 value.name = fresh(f"{node.name}_out")
 
 
-def _digest(function: oir.Function) -> bytes:
+def digest(function: oir.Function) -> bytes:
     """The same for two functions that differ in name only."""
     from trtc.ir.serialize import Serializer
 

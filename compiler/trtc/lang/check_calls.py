@@ -118,9 +118,10 @@ class CallChecker:
             else:
                 self._arity(call, declared.parameters, declared.name.span, "pattern")
         elif place in ("guard", "number"):
-            self.error("T0304", f"the plugin `{name}` computes no number", call.name_span, None, labels)
+            self.error("T0304", f"the {kind} `{name}` computes no number", call.name_span, None, labels)
         else:
-            self._arity(call, declared.parameters, declared.name.span, "plugin")
+            self._arity(call, declared.parameters, declared.name.span, kind)
+            self._fields(call, declared, kind)
 
     def _arity(self, call: rules.Apply, parameters: Sequence[rules.Parameter], where: Span, kind: str) -> None:
         least = max((at + 1 for at, p in enumerate(parameters) if not p.optional), default=0)
@@ -132,8 +133,20 @@ class CallChecker:
             help = "an optional value that is not there is `_`" if least < len(parameters) else None
             self.error("T0306", message, call.span, help, labels)
         for given in call.given:
-            if kind != "plugin":
+            if kind not in ("plugin", "operator"):
                 self.error("T0305", f"the {kind} `{call.callee}` takes nothing by name", given.name.span)
+
+    def _fields(self, call: rules.Apply, declared: rules.Plugin, kind: str) -> None:
+        known = [field.name.text for field in declared.fields]
+        seen: dict[str, Span] = {}
+        for given in call.given:
+            name = given.name.text
+            if name in seen:
+                self.report.duplicate(f"`{name}` is given", given.name.span, seen[name])
+            seen.setdefault(name, given.name.span)
+            if name not in known:
+                help = did_you_mean(name, known, "fields") if known else f"the {kind} has no fields"
+                self.error("T0305", f"the {kind} `{call.callee}` has no field `{name}`", given.name.span, help)
 
     def _function(self, call: rules.Apply, place: Place) -> None:
         least, most = self.vocabulary.functions[call.callee]

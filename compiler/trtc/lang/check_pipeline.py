@@ -7,6 +7,7 @@ from typing import Any
 
 from trtc.diagnostics import Label, Span
 from trtc.lang import rules, spec, syntax
+from trtc.lang.identity import domain_of
 from trtc.lang.libraries import Definition, Libraries, Unit
 from trtc.lang.report import Report, did_you_mean
 from trtc.lang.scopes import KINDS, Declared
@@ -299,7 +300,7 @@ class PipelineChecker:
 
     def _term(self, expression: syntax.Expression, unit: Unit, scope: Scope) -> spec.Term | None:
         if isinstance(expression, syntax.Call):
-            return self._count(expression)
+            return self._count(expression, unit)
         if isinstance(expression, syntax.Binary) and expression.operator != "/":
             left, right = self._term(expression.left, unit, scope), self._term(expression.right, unit, scope)
             if left is None or right is None:
@@ -311,7 +312,7 @@ class PipelineChecker:
             return self._rule_count(expression, unit, scope)
         return Evaluator(self.report, scope).take(expression, Wanted("what is compared", "int"))
 
-    def _count(self, call: syntax.Call) -> spec.Count | None:
+    def _count(self, call: syntax.Call, unit: Unit) -> spec.Count | None:
         operators = self.vocabulary.operators
         argument = call.arguments[0].value if len(call.arguments) == 1 else None
         if call.callee.text != "count":
@@ -325,6 +326,9 @@ class PipelineChecker:
         if not isinstance(argument, syntax.Reference) or call.arguments[0].name is not None:
             self.report.error("T0218", "`count` takes the name of one operator: `count(Conv)`", call.span)
             return None
+        own = unit.rules.visible.get(argument.text) or self.libraries.qualified(argument.text, unit)
+        if isinstance(own, rules.Operator):
+            return spec.Count(own.name.text, domain_of(own))
         domain, _, op_type = argument.text.rpartition(".")
         if not domain and operators and op_type not in operators:
             self.report.error(

@@ -73,11 +73,11 @@ class RuleChecker:
             self.error("T0323", f"the {kind} `{name.text}` has the name of {other}", name.span, "call it otherwise")
 
     def _circles(self) -> None:
-        """Patterns that call themselves, by way of others perhaps."""
+        """Patterns and operators that call themselves, by way of others perhaps."""
         state: dict[str, int] = {}
-        own = {n: d for n, d in self.scope.own.items() if isinstance(d, rules.Pattern)}
+        own = {n: d for n, d in self.scope.own.items() if isinstance(d, (rules.Pattern, rules.Plugin))}
 
-        def visit(pattern: rules.Pattern, chain: tuple[rules.Apply, ...]) -> None:
+        def visit(pattern: rules.Pattern | rules.Plugin, chain: tuple[rules.Apply, ...]) -> None:
             name = pattern.name.text
             state[name] = 1
             for call in applications(pattern):
@@ -86,7 +86,8 @@ class RuleChecker:
                     continue
                 if state.get(call.callee) == 1:
                     labels = tuple(Label(c.name_span, "by way of this call") for c in chain)
-                    self.error("T0309", f"pattern `{call.callee}` uses itself", call.name_span, None, labels)
+                    message = f"{KINDS[type(called)]} `{call.callee}` uses itself"
+                    self.error("T0309", message, call.name_span, None, labels)
                 elif call.callee not in state:
                     visit(called, (*chain, call))
             state[name] = 2
@@ -367,7 +368,9 @@ class RuleChecker:
             self._place(plugin.extern, plugin.name.span)
         elif not plugin.meaning:
             help = 'write `meaning y = …`, or name Python that stands for it: `extern plugin … from "module:name"`'
-            self.error("T0320", f"the plugin `{plugin.name.text}` has no meaning", plugin.name.span, help)
+            kind = KINDS[type(plugin)]
+            help = "write `meaning y = …`" if isinstance(plugin, rules.Operator) else help
+            self.error("T0320", f"the {kind} `{plugin.name.text}` has no meaning", plugin.name.span, help)
         for output in plugin.outputs:
             if plugin.meaning and output.name.text not in defined:
                 message = f"the meaning of `{plugin.name.text}` does not define `{output.name.text}`"
@@ -396,7 +399,9 @@ class RuleChecker:
                     wanted = "a string in double quotes" if field.type == "string" else "a number"
                 elif isinstance(value.value, float) and field.type[0] in "iu":
                     wanted = "a whole number"
-            if wanted:
+            if field.type == "weights" and isinstance(plugin, rules.Operator):
+                self.error("T0320", f"the field `{name}` is weights: make it a parameter of the operator", field.span)
+            elif wanted:
                 self.error("T0320", f"the field `{name}` is {wanted}, found `{value.span.text}`", value.span)
             elif field.type != "weights":
                 expressions.number(value, "build")

@@ -209,7 +209,7 @@ class _Checker:
             verify=self.blocks.verify(verify) if verify is not None else spec.Verify(),
             emit=self.blocks.emit(emit, model) if emit is not None else {},
             rules=self.unit.rules.rules(),
-            plugins=tuple(d for d in self.unit.rules.visible.values() if isinstance(d, rules.Plugin)),
+            plugins=tuple(d for d in self.unit.rules.visible.values() if type(d) is rules.Plugin),
             externs=tuple(d for d in self.unit.rules.visible.values() if isinstance(d, rules.Extern)),
             source=self.source,
             files=(self.path, *self.libraries.files),

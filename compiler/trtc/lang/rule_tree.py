@@ -67,6 +67,8 @@ class RuleBuilder:
             return self._horizontal(tree, doc)
         if tree.data == "plugin":
             return self._plugin(tree.children, doc, span)
+        if tree.data == "operator":
+            return self._own_operator(tree.children, doc, span)
         (inner,) = map(_tree, tree.children)
         if inner.data == "extern_plugin":
             return self._plugin(inner.children, doc, span)
@@ -332,6 +334,26 @@ class RuleBuilder:
             doc=doc,
             span=span,
             environment=self.environment,
+        )
+
+    def _own_operator(self, children: Sequence[Child], doc: str | None, span: Span) -> rules.Operator:
+        name, parameters, outputs, *body = children
+        for tree in _named(body, "entry"):
+            key = self._builder.entry(tree).name
+            help = "only a `plugin` is made by a creator; fields stand in `fields { … }`"
+            self._error("T0320", f"an operator has no setting `{key.text}`", key.span, help=help)
+        return rules.Operator(
+            name=self._name(name),
+            parameters=self._parameters(parameters),
+            outputs=self._parameters(outputs),
+            settings={},
+            fields=tuple(self._field(f) for block in _named(body, "fields") for f in block.children),
+            meaning=tuple(self._equation(e) for part in _named(body, "meaning") for e in part.children),
+            extern=None,
+            doc=doc,
+            span=span,
+            environment=self.environment,
+            library=self.library,
         )
 
     def _field(self, child: Child) -> rules.Field:

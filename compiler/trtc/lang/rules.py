@@ -180,7 +180,8 @@ class Equation:
 class Environment:
     """What the names in the rules of one file mean. Filled by the checker; compared by identity only.
 
-    Patterns and plugins by the name that the file calls them (`layer_norm`, `std.norm.layer_norm`).
+    Patterns and plugins, among them operators of a spec's own, by the name that the file calls them (`layer_norm`,
+    `std.norm.layer_norm`).
     """
 
     patterns: dict[str, Pattern] = field(default_factory=dict["str", "Pattern"])
@@ -301,6 +302,16 @@ class Plugin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Operator(Plugin):
+    """An operator of a spec's own: as a plugin, but what the target has nothing for is its meaning.
+
+    library: `std.activation`, or "" for an operator of the spec's own files.
+    """
+
+    library: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Extern:
     """`extern constraint fits(x) from "mine:fits"`. Loaded only with `--allow-code`.
 
@@ -334,6 +345,7 @@ __all__ = [
     "Infix",
     "Items",
     "Literal_",
+    "Operator",
     "Parameter",
     "Pattern",
     "Plugin",

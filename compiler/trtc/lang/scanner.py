@@ -21,6 +21,7 @@ DECLARATIONS = (
     "pattern",
     "rewrite",
     "horizontal",
+    "operator",
     "plugin",
     "precision",
     "extern",

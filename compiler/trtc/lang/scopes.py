@@ -18,6 +18,7 @@ KINDS: Mapping[type, str] = {
     rules.Rewrite: "rewrite",
     rules.Horizontal: "horizontal",
     rules.Plugin: "plugin",
+    rules.Operator: "operator",
     rules.Extern: "function in Python",
 }
 

@@ -28,6 +28,7 @@ EXAMPLES = {
     "pattern": "a pattern is written `pattern NAME(x: float[...]) -> y { y = … }`",
     "rewrite": "a rewrite is written `rewrite NAME { match y = …  replace y with …  test { x: f32[2, 8] } }`",
     "horizontal": "a horizontal is written `horizontal NAME { over …  member …  merge …  split …  test { … } }`",
+    "operator": "an operator is written `operator NAME(x: float[...]) -> y: float[...] { meaning y = … }`",
     "plugin": "a plugin is written `plugin NAME(x: f16[B, S]) -> y: f16[B, S] { creator = …  meaning y = … }`",
     "precision": "precisions are written `precision { … }`",
     "extern": 'a function in Python is written `extern constraint NAME(x) from "module:name"`',
@@ -46,6 +47,7 @@ PARTS = {
     "horizontal": ("over", "member", "same", "merge", "split", "where", "test"),
     "member": ("same", "merge", "split", "where", "test"),
     "pattern": ("where", "shared"),
+    "operator": ("fields", "meaning"),
     "plugin": ("fields", "meaning"),
 }
 

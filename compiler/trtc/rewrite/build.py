@@ -71,6 +71,8 @@ class Builder:
     made: list[oir.Value] = field(default_factory=list[oir.Value])
     """New initializers."""
     added: int = 0
+    body: bool = False
+    """Whether this is the body of an operator."""
 
     @property
     def module(self) -> Module:
@@ -162,7 +164,7 @@ class Builder:
         if plugin is not None:
             from trtc.rewrite import plugins
 
-            if not self.shop.plugins:
+            if not self.shop.plugins and not isinstance(plugin, rules.Operator):
                 raise Declined(f"the target has no plugins, so `{call.callee}` stays the operators that it means")
             fields = {given.name.text: self.build(given.value) for given in call.given}
             return plugins.call(self, plugin, [self.build(one) for one in call.inputs], fields)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from trtc.ir import dims
+from trtc.lang.identity import LIBRARIES, PREFIX
 
 if TYPE_CHECKING:
     import onnx_ir as oir
@@ -103,7 +104,12 @@ def _users(value: oir.Value) -> Iterator[oir.Node | None]:
 
 
 def _copied(result: oir.Value) -> bool:
-    return any(user is None or user.domain != "" or user.op_type in _COPIES for user in _users(result))
+    return any(user is None or not _known(user) or user.op_type in _COPIES for user in _users(result))
+
+
+def _known(node: oir.Node) -> bool:
+    """Whether what a node is says what it does with its inputs. Operators of a spec's own are a few nodes of ONNX."""
+    return node.domain == "" or node.domain.startswith((PREFIX, LIBRARIES))
 
 
 def _epilogue(result: oir.Value) -> bool:

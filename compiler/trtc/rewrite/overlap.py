@@ -67,7 +67,9 @@ def _pair(first: p.Program, second: p.Program) -> Iterator[Diagnostic]:
     one, other = p.roots(first.targets[0]), p.roots(second.targets[0])
     if one is not None and (other is None or not other <= one):
         return
-    if len(first.targets) > 1 or any(c.callee in first.rule.environment.plugins for c in applications(first.rule)):
+    if len(first.targets) > 1 or any(
+        type(first.rule.environment.plugins.get(c.callee)) is rules.Plugin for c in applications(first.rule)
+    ):
         return  # a target without plugins declines it
     if not first.rule.recursive and one is not None and not one.isdisjoint(_made(first.rule)):
         return  # what it made itself it leaves to others

@@ -1,4 +1,5 @@
-"""Plugins of the language as operators of the IR: the meaning becomes a function, the fields attributes of the call.
+"""Plugins and own operators of a spec as operators of the IR: the meaning becomes a function, the fields attributes of
+the call.
 
 A meaning is built anew for each call, because it may depend on the sizes and fields there; calls that mean the same
 share a function.
@@ -18,11 +19,12 @@ import onnx_ir as oir
 
 from trtc.diagnostics import Diagnostic, DiagnosticError
 from trtc.evaluate import Evaluator
-from trtc.ir import dims, edit, plugins
+from trtc.ir import bodies, dims, edit, plugins
 from trtc.ir.dims import Dim, Expr
 from trtc.ir.module import OPSET, Module, constant_tensor
 from trtc.ir.plugins import FieldData, PluginData
 from trtc.lang import rules, syntax
+from trtc.lang.identity import domain_of
 from trtc.rewrite.build import ABSENT, Builder, Declined, Workshop
 from trtc.rewrite.constants import DTYPES, FLOATS, INTEGERS, Constants
 from trtc.rewrite.functions import Array
@@ -71,7 +73,14 @@ def call(builder: Builder, plugin: rules.Plugin, inputs: Sequence[Any], given: M
     """
     values = [_operand(builder, plugin.parameters[at], item) for at, item in enumerate(inputs)]
     made = Instance(builder.module, builder.shop.evaluator, plugin, values, given)
-    node = plugins.call(builder.module, made.declare(), values, made.fields, origins=builder.origins, rule=builder.rule)
+    if builder.body and isinstance(plugin, rules.Operator):
+        # Nothing would realize a call in there, and ONNX Runtime finds no overload from within a function.
+        return made.inside(builder)
+    if isinstance(plugin, rules.Operator):
+        node = made.node(builder.origins, builder.rule)
+    else:
+        function = made.declare()
+        node = plugins.call(builder.module, function, values, made.fields, origins=builder.origins, rule=builder.rule)
     builder.nodes.append(node)
     return node.outputs[0] if len(node.outputs) == 1 else list(node.outputs)
 
@@ -213,7 +222,7 @@ class Instance:
         state.values = list(values)
         state.captures = [tuple(v) if isinstance(v, list) else v for v in captures.values()]
         shop = Workshop(self.module, constants, self.evaluator, _BUDGET)
-        builder = Builder(shop, state, scope, (), self.plugin.name.text)
+        builder = Builder(shop, state, scope, (), self.plugin.name.text, body=True)
         builder.lets.update(self.sizes)
         padded = [*values, *[None] * (len(self.plugin.parameters) - len(values))]
         for parameter, value in zip(self.plugin.parameters, padded, strict=False):
@@ -224,7 +233,44 @@ class Instance:
                 builder.lets[name] = value
         return builder
 
+    def node(self, origins: Sequence[oir.Node], rule: str) -> oir.Node:
+        """A call of an operator of the spec's own, not yet in a graph.
+
+        Raises:
+            Declined: the meaning cannot be built, or a field does not hold its value.
+        """
+        attributes: dict[str, oir.Attr] = {}
+        for one in self.plugin.fields:
+            name, value = one.name.text, self.fields[one.name.text]
+            try:
+                attributes[name] = FieldData(name, one.type, one.list).attribute(value)
+            except (TypeError, ValueError) as error:
+                raise Declined(f"the field `{name}` is {one.type}{'[]' if one.list else ''}: {error}") from None
+        function = self.declare()
+        node = edit.node(
+            self.module,
+            function.name,
+            list(self.values),
+            attributes,
+            origins=origins,
+            rule=rule,
+            outputs=len(function.outputs),
+            domain=function.domain,
+        )
+        node.overload = function.overload
+        return node
+
     # ---- the meaning
+
+    def inside(self, outer: Builder) -> Any:
+        """The meaning in the place of the call. One value, or a list where there are several."""
+        builder = self._builder(self.values, self.fields)
+        try:
+            outputs = self._outputs(builder)
+        finally:
+            outer.nodes += builder.nodes
+            outer.made += builder.made
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def declare(self) -> oir.Function:
         """The function of the module that this call is one of.
@@ -255,6 +301,8 @@ class Instance:
         for value in (*inputs, *(out for node in nodes for out in node.outputs)):
             self.module.facts.pop(value, None)
         graph = oir.Graph(inputs, outputs, nodes=nodes, opset_imports={"": OPSET}, name=plugin.name.text)
+        if isinstance(plugin, rules.Operator):
+            return bodies.declare(self.module, domain_of(plugin), plugin.name.text, graph, plugin.doc or None)
         body = oir.Function(plugins.DOMAIN, plugin.name.text, graph=graph, attributes=())
         body.doc_string = plugin.doc or None
         return plugins.declare(self.module, data_of(plugin), body)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from trtc.diagnostics import Diagnostic, DiagnosticError, Span
 from trtc.ir.schemas import Operator, schemas
 from trtc.lang import rules
+from trtc.lang.identity import domain_of
 from trtc.rewrite.operators import ARITHMETIC, AXES, COMMUTATIVE, VIEWS, Schema
 
 _MAX_DEPTH = 64
@@ -504,7 +505,8 @@ class Compiler:
         if plugin is not None:
             from trtc.ir.plugins import DOMAIN
 
-            domain, op_type = DOMAIN, plugin.name.text
+            domain = domain_of(plugin) if isinstance(plugin, rules.Operator) else DOMAIN
+            op_type = plugin.name.text
         known = _schema(op_type, domain)
         inputs: list[Node | None] = [self.expression(i, scope) for i in call.inputs]
         attributes: list[tuple[str, rules.Expr]] = []
@@ -519,6 +521,9 @@ class Compiler:
             else:
                 self._captures_in(given.value, scope)
                 attributes.append((name, given.value))
+        if plugin is not None and not call.rest:
+            said = {name for name, _ in attributes}
+            attributes += [(f.name.text, f.value) for f in plugin.fields if f.name.text not in said and _plain(f.value)]
         return self._new_op(
             domain,
             op_type,
@@ -612,6 +617,12 @@ class Compiler:
                 self.capture(target.name, scope)
             if target.default is not None:
                 defaults.append((scope.captures[target.name], target.default, scope))
+
+
+def _plain(value: rules.Expr) -> bool:
+    """Whether the default of a field is the same at every call."""
+    items = value.items if isinstance(value, rules.Items) else (value,)
+    return all(isinstance(item, rules.Literal_) for item in items)
 
 
 def roots(node: Node | None) -> frozenset[tuple[str, str]] | None:

@@ -136,7 +136,7 @@ def test_gelu_by_sigmoid() -> None:
 
 COUNTED = """use std.activation
 rewrite silu_found { match y = silu(x) replace y with Identity(x * Sigmoid(x)) }
-rewrite swish_found { match (y, $alpha) = swish(x) replace y with Identity(x * Sigmoid(x * $alpha)) }
+rewrite swish_found { match (y, $alpha) = scaled_silu(x) replace y with Identity(x * Sigmoid(x * $alpha)) }
 rewrite swiglu_found { match y = swiglu(a, b) replace y with Identity(silu(a) * b) benefit = 9 }
 """
 
@@ -150,9 +150,37 @@ def test_patterns_of_gated_units_can_be_used() -> None:
     assert fired(found) == {"silu_found": 1, "swish_found": 1, "swiglu_found": 1}
 
 
-def test_quick_gelu_and_silu_stay() -> None:
-    assert act("q = Mul(x, quick) s = Sigmoid(q) y = Mul(x, s)").operators == "Mul Sigmoid Mul"
-    assert act("s = Sigmoid(x) y = Mul(x, s)").operators == "Sigmoid Mul"
+SWISH = {
+    "SiLU": ("s = Sigmoid(x) y = Mul(x, s)", 1.0),
+    "SiLU, the gate first": ("s = Sigmoid(x) y = Mul(s, x)", 1.0),
+    "quick GELU": ("q = Mul(x, quick) s = Sigmoid(q) y = Mul(x, s)", 1.702),
+    "quick GELU, the factor first": ("q = Mul(quick, x) s = Sigmoid(q) y = Mul(s, x)", 1.702),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize("form", SWISH)
+def test_swish(form: str, dtype: str) -> None:
+    body, alpha = SWISH[form]
+    found = act(body, dtype)
+    assert found.operators == "swish"
+    (node,) = found.module.graph
+    assert node.attributes["alpha"].value == pytest.approx(alpha, rel=1e-3)
+    found.same()
+
+
+def test_a_sigmoid_that_is_used_elsewhere_stays() -> None:
+    found = rewritten(
+        "std.activation", "g (float[2, 3] x) => (float[2, 3] y, float[2, 3] s) { s = Sigmoid(x) y = Mul(x, s) }"
+    )
+    assert found.operators == "Sigmoid Mul"
+
+
+def test_the_gate_of_something_else_stays() -> None:
+    found = rewritten(
+        "std.activation", "g (float[2, 3] x, float[2, 3] u) => (float[2, 3] y) { s = Sigmoid(u) y = Mul(x, s) }"
+    )
+    assert found.operators == "Sigmoid Mul"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +200,7 @@ def test_sigmoid(body: str) -> None:
 
 def test_silu_as_a_quotient() -> None:
     found = act("n = Neg(x) e = Exp(n) d = Add(e, one) y = Div(x, d)")
-    assert found.operators == "Sigmoid Mul"
+    assert found.operators == "swish"
     found.same()
 
 

@@ -13,6 +13,7 @@ import onnx_ir as oir
 
 from trtc.diagnostics import DiagnosticError
 from trtc.evaluate import Evaluator, session
+from trtc.evaluate.overloads import named_apart
 from trtc.ir.canonical import canonicalize
 from trtc.ir.infer import infer_all
 from trtc.ir.module import IR_VERSION, OPSET, Module
@@ -120,7 +121,9 @@ def _module(instances: Sequence[Instance]) -> Module:
     )
     graph = model.graph
     domains: set[str] = set()
+    called: dict[Any, oir.Function] = {}
     for instance in instances:
+        called.update(instance.functions)
         for value in instance.inputs:
             oir.serde.serialize_value_into(graph.input.add(), value)
         for value in instance.constants:
@@ -135,6 +138,7 @@ def _module(instances: Sequence[Instance]) -> Module:
             oir.serde.serialize_value_into(graph.output.add(), value)
     for domain in sorted(domains - {""}):
         model.opset_import.add(domain=domain, version=1)
+    model.functions.extend(oir.serde.serialize_function(function) for function in called.values())
     return Module(oir.serde.deserialize_model(model))
 
 
@@ -269,7 +273,7 @@ def _by_reference(model: onnx.ModelProto, feeds: Arrays, outputs: Sequence[str])
 
     from trtc.rewrite.refute.kernels import KERNELS
 
-    found: Any = ReferenceEvaluator(model, new_ops=KERNELS if _one_output(model) else None)
+    found: Any = ReferenceEvaluator(named_apart(model), new_ops=KERNELS if _one_output(model) else None)
     with np.errstate(all="ignore"):
         return found.run(list(outputs), feeds)
 

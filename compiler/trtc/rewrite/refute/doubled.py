@@ -29,6 +29,7 @@ def doubled(model: onnx.ModelProto, numbers: Mapping[str, float]) -> onnx.ModelP
     made = onnx.ModelProto()
     made.CopyFrom(model)
     _graph(made.graph, numbers, _WIDE)
+    _functions(made, _WIDE)
     return made
 
 
@@ -38,10 +39,14 @@ def without_bfloat(model: onnx.ModelProto) -> onnx.ModelProto:
     made = onnx.ModelProto()
     made.CopyFrom(model)
     _graph(made.graph, {}, _SINGLE)
-    for function in made.functions:
-        for node in function.node:
-            _attributes(node, _SINGLE, {})
+    _functions(made, _SINGLE)
     return made
+
+
+def _functions(model: onnx.ModelProto, table: Mapping[int, int]) -> None:
+    for function in model.functions:
+        for node in function.node:
+            _attributes(node, table, {})
 
 
 def _graph(graph: onnx.GraphProto, numbers: Mapping[str, float], table: Mapping[int, int]) -> None:

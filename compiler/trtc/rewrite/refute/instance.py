@@ -11,8 +11,10 @@ import numpy as np
 import onnx_ir as oir
 
 from trtc.diagnostics import DiagnosticError
+from trtc.evaluate import Evaluator
 from trtc.ir.infer import Fact, infer_node
 from trtc.ir.module import IR_VERSION, OPSET, Module
+from trtc.lang import rules
 from trtc.rewrite.operators import Schema, schema
 from trtc.rewrite.refute.data import Array
 from trtc.rewrite.refute.tape import Decisions, Rejected
@@ -49,6 +51,8 @@ class Instance:
     seed: int = 0
     special: bool = False
     nodes: list[oir.Node] = field(default_factory=list[oir.Node])
+    functions: dict[Any, oir.Function] = field(default_factory=dict[Any, oir.Function])
+    """Operators of a spec's own that nodes call, and those that their bodies call."""
     inputs: dict[oir.Value, Array] = field(default_factory=dict[oir.Value, Array])
     constants: list[oir.Value] = field(default_factory=list[oir.Value])
     outputs: list[oir.Value] = field(default_factory=list[oir.Value])
@@ -131,6 +135,25 @@ class Writer:
             if value is not None
         ]
         made = oir.Node(domain, op, list(inputs), attrs, num_outputs=outputs, name=self.name(op))
+        return self._added(made)
+
+    def call(
+        self, operator: rules.Operator, inputs: Sequence[oir.Value | None], fields: Mapping[str, Any]
+    ) -> list[oir.Value]:
+        """The outputs of a call of an operator of a spec's own."""
+        from trtc.rewrite.build import Declined
+        from trtc.rewrite.plugins import Instance as Call
+
+        try:
+            made = Call(self.module, Evaluator(), operator, inputs, fields).node((), "")
+        except Declined as error:
+            raise Rejected(str(error)) from None
+        self.instance.functions.update(self.module.model.functions)
+        made.name = self.name(made.op_type)
+        return self._added(made)
+
+    def _added(self, made: oir.Node) -> list[oir.Value]:
+        op = made.op_type
         for value in made.outputs:
             value.name = self.name(op.lower())
         try:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as oir
 
 from trtc.ir.module import Module
+from trtc.ir.plugins import FLOATS
 from trtc.lang import rules
 from trtc.lang.rules import Expr, Horizontal, Rule
 from trtc.rewrite.constants import DTYPES
@@ -314,6 +315,9 @@ class Sketch:
                 self._defaults(frame, equation, found[0])
             kept = next((v for v in call.inputs if optional_leaf(frame, v) is None), call.inputs[0])
             return [self.expr(frame, kept)]
+        own = frame.owner.environment.plugins.get(call.callee)
+        if isinstance(own, rules.Operator):
+            return list(self._own(frame, call, own))
         if found is None:
             domain, _, op = call.callee.rpartition(".")
             return list(
@@ -330,6 +334,32 @@ class Sketch:
                     if found is not None:
                         return self.writer.shape(found)
         return None
+
+    def _own(self, frame: Frame, call: rules.Apply, operator: rules.Operator) -> list[oir.Value]:
+        """A call of an operator of a spec's own: its fields by the pattern, else by its default or any number."""
+        values = [self.expr(frame, one) for one in call.inputs]
+        given = {one.name.text: one.value for one in call.given}
+        fields: dict[str, Any] = {}
+        for one in operator.fields:
+            name = one.name.text
+            label = place(f"{operator.name.text}{frame.path}/{name}", call.span)
+            value = given.get(name)
+            free = value is None and call.rest and bool(self.tape.draw(f"{label}/set", 2))
+            if value is None and not free:
+                continue
+            sampler = Sampler(self.tape, operator.name.text, (), {}, self.leaves.numbers)
+            real = one.type in FLOATS
+
+            def sample(sampler: Sampler = sampler, label: str = label, name: str = name, real: bool = real) -> Any:
+                return sampler.number(label) if real else sampler.integer(label, name)
+
+            if free or (isinstance(value, rules.Value) and value.name == "_"):
+                fields[name] = sample()
+            elif isinstance(value, rules.Capture):
+                fields[name] = self.capture(frame, value, sample)
+            elif value is not None:
+                fields[name] = guards.evaluate(value, self.scopes.lookup(frame), self.scopes.known)
+        return self.writer.call(operator, values, fields)
 
     def _same_shape(self, frame: Frame, equation: rules.Equation | None) -> Shape | None:
         """The shape that a guard wants of what an equation defines: that of another value, which is there already."""
