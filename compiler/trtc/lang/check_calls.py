@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from trtc.diagnostics import Label, Span, plural
 from trtc.lang import rules
-from trtc.lang.report import Report, did_you_mean, listing
+from trtc.lang.report import Report, article, did_you_mean, listing
 from trtc.lang.scopes import KINDS, Declared, RuleScope
 from trtc.lang.vocabulary import OperatorSchema, Vocabulary
 
@@ -99,7 +99,7 @@ class CallChecker:
 
     def _declared(self, call: rules.Apply, declared: Declared, place: Place) -> None:
         name, kind = call.callee, KINDS[type(declared)]
-        labels = (Label(declared.name.span, f"it is a {kind}"),)
+        labels = (Label(declared.name.span, f"it is {article(kind)}"),)
         if isinstance(declared, (rules.Rewrite, rules.Horizontal)):
             help = f"rules run in a pipeline: `apply({name})`; what others use is a `pattern`"
             self.error("T0304", f"`{name}` cannot be called", call.name_span, help, labels)

@@ -9,7 +9,7 @@ from trtc.diagnostics import Label, Span
 from trtc.lang import rules, spec, syntax
 from trtc.lang.identity import domain_of
 from trtc.lang.libraries import Definition, Libraries, Unit
-from trtc.lang.report import Report, did_you_mean
+from trtc.lang.report import Report, article, did_you_mean
 from trtc.lang.scopes import KINDS, Declared
 from trtc.lang.values import Evaluator, Scope, Value, Wanted
 from trtc.lang.vocabulary import Option, PassSignature, Vocabulary
@@ -186,7 +186,7 @@ class PipelineChecker:
             return library.rules.rules()
         if declared is not None:
             what = KINDS[type(declared)]
-            labels = (Label(declared.name.span, f"it is a {what}"),)
+            labels = (Label(declared.name.span, f"it is {article(what)}"),)
             help = "`apply` takes a `rewrite` or a `horizontal`, or all those of a library"
             self.report.error("T0304", f"`{text}` is no rule", name.span, labels=labels, help=help)
         elif text in unit.rules.ambiguous:
@@ -196,7 +196,9 @@ class PipelineChecker:
             self.report.error("T0302", f"the library `{text}` is not used", name.span, help=help)
         elif text in self.vocabulary.passes or text in unit.visible:
             what = "pass" if text in self.vocabulary.passes else "pipeline"
-            self.report.error("T0304", f"`{text}` is a {what}", name.span, help=f"call it without `apply`: `{text}()`")
+            self.report.error(
+                "T0304", f"`{text}` is {article(what)}", name.span, help=f"call it without `apply`: `{text}()`"
+            )
         elif not self.libraries.broken(text):
             known = [r for r, d in unit.rules.visible.items() if isinstance(d, (rules.Rewrite, rules.Horizontal))]
             help = did_you_mean(text, [*known, *self.vocabulary.libraries], "rules and libraries")
@@ -331,12 +333,13 @@ class PipelineChecker:
             return spec.Count(own.name.text, domain_of(own))
         domain, _, op_type = argument.text.rpartition(".")
         if not domain and operators and op_type not in operators:
+            own = [name for name, one in unit.rules.visible.items() if isinstance(one, rules.Operator)]
             self.report.error(
                 "T0218",
                 f"`{op_type}` is not an ONNX operator",
                 argument.span,
-                help=did_you_mean(op_type, operators, "operators")
-                if did_you_mean(op_type, operators, "").startswith("did")
+                help=did_you_mean(op_type, [*own, *operators], "operators")
+                if did_you_mean(op_type, [*own, *operators], "").startswith("did")
                 else "operators of other domains are written with theirs: `count(com.microsoft.FusedMatMul)`",
             )
             return None
@@ -359,7 +362,7 @@ class PipelineChecker:
             return None
         if declared is not None:
             what = KINDS[type(declared)]
-            self.report.error("T0304", f"`{text}` is a {what}, no rule: it cannot be counted", name.span)
+            self.report.error("T0304", f"`{text}` is {article(what)}, no rule: it cannot be counted", name.span)
             return None
         if text in self.vocabulary.operators:
             help = f"to count nodes write `count({text})`"

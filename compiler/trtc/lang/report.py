@@ -68,6 +68,11 @@ class Report:
         return tuple(sorted(kept, key=key))
 
 
+def article(word: str) -> str:
+    """A word behind `a` or `an`."""
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
 def did_you_mean(name: str, known: Iterable[str], plural: str) -> str:
     """A help: the closest name, else those that there are."""
     names = list(known)
