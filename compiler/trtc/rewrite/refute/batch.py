@@ -26,6 +26,8 @@ from trtc.rewrite.refute.restated import restated
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
+#: What ONNX Runtime raises for a graph that is wrong, not one that it has no kernels for.
+_REFUSALS = frozenset({"Fail", "InvalidArgument"})
 #: Faults of the engine after which it is not asked which instance is to blame.
 _FAULTS = 3
 
@@ -152,12 +154,18 @@ def _compare(rule: Rule, instances: list[Instance], applied: Applied, verdicts: 
     sides = [applied.left, applied.right]
     if any(a.dtype.name == "bfloat16" for a in feeds.values()):
         sides = [without_bfloat(side) for side in sides]
-    left, right = (compute(side, names, single(feeds), verdicts) for side in sides)
+    left = compute(sides[0], names, single(feeds), verdicts)
+    invalid: dict[str, str] = {}
+    right = compute(sides[1], names, single(feeds), verdicts, invalid)
     truth = _truth(applied.left, exact, names, feeds)
     edge = _truth(applied.left, {**exact, **far}, names, feeds) if far else {}
     finite = "finite" in getattr(rule, "assumes", ())
     for name, instance in names.items():
         verdict = verdicts[instance.prefix]
+        if name in left and instance.prefix in invalid:
+            reason = f"the right side is no valid graph: {invalid[instance.prefix]}"
+            verdict.difference = Difference(reason, (), None, None, None, np.inf, 0.0)
+            continue
         if name not in left or name not in right:
             verdict.error = verdict.error or "it was not computed"
             continue
@@ -186,12 +194,22 @@ def _largest(instance: Instance) -> float:
 
 
 def compute(
-    model: onnx.ModelProto, names: Mapping[str, Instance], feeds: Arrays, verdicts: Mapping[str, Verdict]
+    model: onnx.ModelProto,
+    names: Mapping[str, Instance],
+    feeds: Arrays,
+    verdicts: Mapping[str, Verdict],
+    invalid: dict[str, str] | None = None,
 ) -> Arrays:
-    """Outputs by ONNX Runtime; what it refuses, by the reference; what that refuses is noted."""
+    """Outputs by ONNX Runtime; what it has no kernel for, by the reference; what fails is noted.
+
+    invalid: gets what ONNX Runtime refuses for another reason than that it has no kernel.
+    """
 
     def failed(prefix: str, error: Exception) -> None:
-        verdicts[prefix].error = _text(error)
+        if invalid is not None and type(error).__name__ in _REFUSALS:
+            invalid[prefix] = _text(error)
+        else:
+            verdicts[prefix].error = _text(error)
 
     return _bisected(model, list(names), names, feeds, _by_runtime, failed)
 
@@ -220,6 +238,9 @@ def _bisected(
         values = run(part, {k: v for k, v in feeds.items() if k in wanted}, outputs)
     except Exception as error:
         if len(prefixes) == 1:
+            if type(error).__name__ in _REFUSALS:
+                failed(prefixes[0], error)
+                return {}
             try:
                 values = _by_reference(part, {k: v for k, v in feeds.items() if k in wanted}, outputs)
             except Exception:

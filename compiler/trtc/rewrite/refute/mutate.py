@@ -223,7 +223,7 @@ def _call(expr: rules.Apply, text: str, *, right: bool) -> Iterator[_Change]:
 
 def _other_values(name: str, value: Expr) -> Iterator[tuple[Expr, str]]:
     if isinstance(value, rules.Literal_) and isinstance(value.value, int) and not isinstance(value.value, bool):
-        flags = ("transA", "transB", "keepdims", "is_causal", "interleaved")
+        flags = ("transA", "transB", "keepdims", "is_causal", "interleaved", "count_include_pad", "ceil_mode")
         other = 1 - value.value if name in flags else value.value + 1 if value.value != -1 else 0
         yield _number(value, other), str(other)
     elif isinstance(value, rules.Prefix) and isinstance(value.operand, rules.Literal_):
