@@ -84,10 +84,8 @@ class Sampler:
             return pick(label, [d for d in (1, 2, 4, 3) if width % d == 0])
         if name == "blocksize":
             return pick(label, (2, 1, 3))
-        if name in ("starts", "start"):
-            return pick(label, (0, 1, 2, -1, -2), (4, 2, 1, 1, 1))
-        if name in ("ends", "end"):
-            return pick(label, (2**31 - 1, 1, 2, 3, -1, 2**63 - 1), (3, 2, 2, 1, 1, 1))
+        if name in ("starts", "start", "ends", "end"):
+            return self._bound(label, name)
         if name == "steps":
             return pick(label, (1, 2, -1), (6, 1, 1))
         if name == "num_outputs":
@@ -154,6 +152,15 @@ class Sampler:
             scales = (self.tape.pick(f"{label}/{k}", (2.0, 1.0, 0.5, 3.0)) for k in range(len(self.x) - 2))
             return (1.0, 1.0, *scales)
         raise Rejected(f"no list is known for `{name}` of {self.op}")
+
+    def _bound(self, label: str, name: str) -> int:
+        """Where a slice begins or ends: at either end, in the middle, or near an end."""
+        axes = self.known.get("axes") or (-1,)
+        size = self.x[axes[0]] if self.op == "Slice" and self.x and -len(self.x) <= axes[0] < len(self.x) else 4
+        half = max(size // 2, 1)
+        if name in ("starts", "start"):
+            return self.tape.pick(label, (0, half, 1, 2, -1, -half), (5, 3, 2, 1, 1, 1))
+        return self.tape.pick(label, (2**31 - 1, half, size, 2**63 - 1, 1, 2, -1), (4, 4, 3, 2, 1, 1, 1))
 
     def _group(self, label: str) -> int:
         weight = self.shapes[1] if _has(self.shapes, 1) else None

@@ -108,11 +108,11 @@ def apply(rule: Rule, instances: Sequence[Instance]) -> Applied:
     canonicalize(module)
     infer_all(module)
     left = oir.serde.serialize_model(module.model)
-    before = {v.name: v.producer() for v in module.graph.outputs}
+    names = {v.name for i in instances for v in i.roots}
+    before = {v.name: n for n in module.graph for v in n.outputs if v.name in names}
     rewrite(module, (rule,), Context(Evaluator()))
-    after = {v.name: v.producer() for v in module.graph.outputs}
     right = oir.serde.serialize_model(module.model)
-    fired = {i.prefix for i in instances if all(before[v.name] is not after[v.name] for v in i.roots)}
+    fired = {i.prefix for i in instances if all(before[v.name].graph is None for v in i.roots)}
     return Applied(left, right, fired)
 
 

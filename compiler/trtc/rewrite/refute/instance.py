@@ -57,7 +57,7 @@ class Instance:
     constants: list[oir.Value] = field(default_factory=list[oir.Value])
     outputs: list[oir.Value] = field(default_factory=list[oir.Value])
     roots: list[oir.Value] = field(default_factory=list[oir.Value])
-    """Outputs that the rule replaces."""
+    """Values that the rule replaces: outputs, or what they are computed from."""
     exact: dict[str, float] = field(default_factory=dict[str, float])
     far: dict[str, float] = field(default_factory=dict[str, float])
     leaves: dict[str, oir.Value] = field(default_factory=dict[str, oir.Value])

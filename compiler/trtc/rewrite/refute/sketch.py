@@ -67,8 +67,19 @@ class Sketch:
         if not self.instance.nodes or any(v.producer() is None for v in self.instance.roots):
             raise Rejected("there is nothing to match")
         self.scopes.check()
+        if self.tape.draw("tail", 3) == 2:
+            self.instance.outputs = [self._tail(v) for v in self.instance.outputs]
         self.instance.leaves = {key.lstrip(":").lstrip("/"): v for key, v in self.leaves.made.items() if v is not None}
         self.instance.decisions = self.tape.made
+
+    def _tail(self, value: oir.Value) -> oir.Value:
+        """Something exact behind a result: what is an output of the graph itself cannot be replaced by an input."""
+        dtype = self.writer.dtype(value)
+        if dtype == oir.DataType.BOOL:
+            return self.writer.node("Not", [value])[0]
+        if dtype.is_floating_point() and dtype != oir.DataType.BFLOAT16:
+            return self.writer.node("Neg", [value])[0]
+        return value
 
     def _members(self, rule: Horizontal, root: Frame) -> None:
         count = 2 + self.tape.draw("members", 3)
