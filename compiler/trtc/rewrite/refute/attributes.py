@@ -243,7 +243,11 @@ class Sampler:
         return (*parts, total - sum(parts))
 
     def _expand(self, label: str) -> tuple[int, ...]:
-        grown = [d if d != 1 else self.tape.pick(f"{label}/{k}", (1, 2, 3)) for k, d in enumerate(self.x)]
+        # What is repeated is mostly one new axis; pairs stand behind.
+        grown = [
+            d if d != 1 else self.tape.pick(f"{label}/{k}", (1, 2, 3), (2, 4, 1) if k == len(self.x) - 1 else (4, 2, 1))
+            for k, d in enumerate(self.x)
+        ]
         if self.tape.draw(f"{label}/more", 4) == 3:
             grown = [self.tape.pick(f"{label}/front", (1, 2)), *grown]
         if self.tape.draw(f"{label}/ones", 4) == 3:

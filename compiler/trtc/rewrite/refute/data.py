@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def sample(
     if dtype == oir.DataType.BOOL:
         return generator.integers(0, 2, shape).astype(bool)
     if role[0].startswith(("Gather", "Scatter")) and dtype.is_integer():
-        return generator.integers(-1, 0, shape, endpoint=True).astype(dtype.numpy())  # in range for every size
+        # In range for nearly every size. Models count from the front where an index is no constant.
+        return generator.integers(0, 1, shape, endpoint=True).astype(dtype.numpy())
     if dtype.is_integer():
         low = 0 if not dtype.is_signed() else -9
         made = generator.integers(low, 9, shape, endpoint=True)
@@ -83,4 +85,22 @@ def _floats(style: str, generator: np.random.Generator, shape: tuple[int, ...], 
     return normal
 
 
-__all__ = ["DIVIDERS", "STYLES", "Array", "sample"]
+def _halves(array: Array) -> Array:
+    half = array[..., : array.shape[-1] // 2]
+    return np.concatenate([half, half], axis=-1) if array.ndim and array.shape[-1] % 2 == 0 else array
+
+
+def _pairs(array: Array) -> Array:
+    return np.repeat(array[..., ::2], 2, axis=-1) if array.ndim and array.shape[-1] % 2 == 0 else array
+
+
+#: What makes numbers fit a function of guards, by its name.
+SHAPED: dict[str, Callable[[Array], Array]] = {
+    "halves_equal": _halves,
+    "pairs_equal": _pairs,
+    "all_zero": np.zeros_like,
+    "positive": np.abs,
+    "nonnegative": np.abs,
+}
+
+__all__ = ["DIVIDERS", "SHAPED", "STYLES", "Array", "sample"]

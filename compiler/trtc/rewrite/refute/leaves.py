@@ -13,6 +13,7 @@ from trtc.lang import rules, syntax
 from trtc.lang.rules import Rule
 from trtc.rewrite.constants import DTYPES
 from trtc.rewrite.refute import data, shapes
+from trtc.rewrite.refute.guards import conditions
 from trtc.rewrite.refute.instance import Writer
 from trtc.rewrite.refute.scope import Scopes
 from trtc.rewrite.refute.shapes import Shape
@@ -163,6 +164,7 @@ class Leaves:
         const = leaf.const or key in self._const or (dtype.is_floating_point() and self._unasked_const(key, leaf))
         special = self._special and not const and dtype.is_floating_point()
         array = data.sample(self.tape, f"data{key}", dtype, shape, role, special=special, divides=self._divides)
+        array = self._asked(key, leaf, array)
         hint = leaf.name if leaf.name != "_" else "any"
         value = self.writer.constant(hint, array) if const else self.writer.input(hint, array)
         self.made[key] = value
@@ -170,6 +172,15 @@ class Leaves:
             where = _at(key, constraint.path)
             self.scopes.dims.unify(where, constraint.type, shape, constraint.owner.environment.params)
         return value
+
+    def _asked(self, key: str, leaf: Leaf, array: data.Array) -> data.Array:
+        """Numbers for which the guards that look at them hold, mostly."""
+        for guard in conditions(self.rule.guards):
+            if isinstance(guard, rules.Apply) and guard.inputs and guard.callee in data.SHAPED:
+                first = guard.inputs[0]
+                if isinstance(first, rules.Value) and first.name == leaf.name and self.tape.draw(f"asked{key}", 8) < 7:
+                    return data.SHAPED[guard.callee](array)
+        return array
 
     def put(self, key: str, value: oir.Value) -> oir.Value:
         """A leaf that its operator made."""

@@ -96,6 +96,8 @@ class Operators:
             assert expr is not None
             values[at] = self._slot(frame, op, known, at, expr, values, chosen, f"{label}/{at}")
         self._lists = outer
+        if op == "Split" and not any(v is not None for v in values[1:]):
+            chosen.setdefault("num_outputs", outputs)
         if op == "Reshape" and len(slots) == 1:
             raise Rejected("a Reshape without its shape")
         if op in _VIEWS and not domain and values[0] is not None and self.sketch.tape.draw(f"{label}/as", 5) == 4:
@@ -132,6 +134,8 @@ class Operators:
         names = sorted(known.attributes, key=lambda n: order.index(n) if n in order else len(order))
         for name in names:
             expr = wanted.get(name)
+            if expr is None and name == "num_outputs":
+                continue  # it repeats how many outputs there are, and may not stand beside `split`
             if expr is not None:
                 value = self._attribute(frame, known, name, expr, sampler, f"{label}/{name}")
             elif name in known.required or (rest and self.sketch.tape.draw(f"{label}/{name}/set", 2)):
@@ -141,8 +145,6 @@ class Operators:
                     if name in known.required and name != "kernel_shape":
                         raise
                     continue
-            elif name == "num_outputs" and sampler.op == "Split" and len(known.inputs) > 1:
-                continue
             else:
                 continue
             if name == "perm" and isinstance(value, tuple):
@@ -223,6 +225,15 @@ class Operators:
         try:
             return guards.evaluate(item, self.sketch.scopes.lookup(frame), self.sketch.scopes.known)
         except guards.Unknown:
+            if name in ("starts", "ends") and sampler.x:
+                # A dim with a name: somewhere in the middle, so that something is left.
+                axes = sampler.known.get("axes") or (-1,)
+                whole = sampler.x[axes[0]] if -len(sampler.x) <= axes[0] < len(sampler.x) else sampler.x[-1]
+                size = self.sketch.tape.pick(
+                    f"{label}/{at}", (max(whole // 2, 1), max(whole // 3, 1), max(whole - 1, 1))
+                )
+                self.sketch.scopes.dims.bind(frame.path, item, size, self.sketch.scopes.params(frame))
+                return size
             size = sampler.integers(label, name, len(expr.items))[at]
             self.sketch.scopes.dims.bind(frame.path, item, size, self.sketch.scopes.params(frame))
             return size

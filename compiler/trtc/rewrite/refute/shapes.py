@@ -109,7 +109,10 @@ class Dims:
         """
         before, rest, after = _parts(items)
         shape: list[int | None] = [self.number(path, dim, params) for dim in before]
-        if rest:
+        filling = self._filling(before, after, path, params, total, like) if rest and total is not None else []
+        if filling:
+            shape += tape.pick(f"{label}/rest", filling)
+        elif rest:
             extra = tape.draw(f"{label}/rank", 3)
             shape += [tape.pick(f"{label}/extra{k}", (1, 2, 3), (1, 3, 3)) for k in range(extra)]
         shape += [self.number(path, dim, params) for dim in after]
@@ -132,6 +135,24 @@ class Dims:
         if total is not None and prod(made) != total:
             raise Rejected(f"{made} has not {total} elements")
         return made
+
+    def _filling(
+        self,
+        before: Sequence[Expression | Expr],
+        after: Sequence[Expression | Expr],
+        path: str,
+        params: Mapping[str, object],
+        total: int,
+        like: Sequence[int],
+    ) -> list[Shape]:
+        """What `...` may stand for, where all other dims are known."""
+        known = [self.number(path, dim, params) for dim in (*before, *after)]
+        product = prod(n for n in known if n is not None)
+        if None in known or product == 0 or total % product:
+            return []
+        left = total // product
+        fronts = [tuple(like[:k]) for k in range(len(like), -1, -1) if prod(like[:k]) == left]
+        return [*fronts, (left,)]
 
     def _open(
         self, tape: Tape, label: str, shape: Sequence[int | None], at: int, total: int | None, like: Sequence[int]

@@ -230,6 +230,8 @@ class Sketch:
 
     def _number(self, number: Any, expr: Expr, role: tuple[str, int], like: Any) -> oir.Value:
         dtype, shape = like or (self.instance.base, ())
+        if isinstance(number, bool):
+            dtype = oir.DataType.BOOL
         exact = float(number) if not isinstance(number, bool) else None
         far = None
         if isinstance(expr, rules.Approximate):
