@@ -46,7 +46,7 @@ from trtc.engine.profiles import profiles_of
 from trtc.lang.spec import Spec
 
 PARSER = "parser"
-STANDARD = "std.norm+std.activation+std.horizontal"
+STANDARD = "standard"
 EXAMPLES = ("bert", "resnet50")
 _WARM_SECONDS = 1.0
 _DRAWS = 10_000
@@ -113,9 +113,8 @@ def spec_of(model: str, variant: str | None, dims: Sequence[str]) -> Spec:
     spec = spec_for(model, dim=given)
     if Path(model).suffix == ".trtspec" or not variant:
         return spec
-    libraries = [name for name in variant.split("+") if name]
-    steps = "".join(f"apply({name})\n" for name in libraries)
-    text = f'trtspec 1\nmodel "m.onnx"\npipeline {{\nstandard()\n{steps}cse()\ndce()\n}}\n'
+    steps = "".join(f"apply({name})\n" if "." in name else f"{name}()\n" for name in variant.split("+") if name)
+    text = f'trtspec 1\nmodel "m.onnx"\npipeline {{\n{steps}cse()\ndce()\n}}\n'
     return dataclasses.replace(spec, pipeline=lang.loads(text, Path("variant.trtspec"), vocabulary()).pipeline)
 
 
@@ -258,7 +257,7 @@ class Running:
 
     def layers(self, trt: Any) -> int:
         text = self._engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
-        return len(json.loads(text)["Layers"])
+        return len(json.loads(text, strict=False)["Layers"])  # names of layers hold line breaks
 
     def answer(self) -> dict[str, np.ndarray]:
         """The outputs of a launch of the graph, into memory that held no number before."""

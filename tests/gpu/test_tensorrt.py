@@ -82,7 +82,9 @@ def test_the_rules_of_the_bert_example(tmp_path: Path) -> None:
     """Small, and with the plugin where this TensorRT has it."""
     onnx.save(example("bert").make_model(layers=2, width=128), tmp_path / "bert_encoder.onnx")
     spec = tmp_path / "bert_encoder.trtspec"
-    spec.write_text((EXAMPLES / "bert" / spec.name).read_text())
+    # No cuDNN: plugins ask for functions that its newer versions do not have.
+    builder = "builder { tactic_sources = [cublas, cublas_lt, edge_mask_convolutions] }"
+    spec.write_text(f"{(EXAMPLES / 'bert' / spec.name).read_text()}\n{builder}\n")
     sizes = {"batch": (1, 2, 4), "seq": (8, 32, 64)}
     result = trtc.compile(spec, target="tensorrt", set={"layers": 2, "width": 128}, dim=sizes)
     print(result.table)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 GROUP = "trtc.specs"
 
+#: What the language calls the types of builder settings that have choices.
+_KINDS = {"choice": "ident", "choices": "idents"}
+
 
 @functools.cache
 def registry() -> Registry:
@@ -95,7 +98,7 @@ def vocabulary() -> Vocabulary:
     later: set[str] = {"emit.report", "emit.lock", "emit.triton", "extern.pass"}
     for field in BUILDER_FIELDS.values():
         if field.built:
-            kind: Any = "ident" if field.type == "choice" else field.type
+            kind: Any = _KINDS.get(field.type, field.type)
             builder[field.name] = BuilderField(field.name, kind, field.choices, field.doc, field.low, field.high)
         else:
             later.add(f"builder.{field.name}")

@@ -15,6 +15,7 @@ import onnx_ir as oir
 from trtc.emit.facts import Facts, attr, given, input_at, refuse, used
 from trtc.emit.registry import operator
 from trtc.emit.scope import Scope
+from trtc.ir import provenance
 from trtc.ir.dims import Dim
 
 
@@ -80,7 +81,7 @@ def attention(s: Scope, node: oir.Node) -> Any:
     if causal and (mask is not None or not native):
         mask = _with_causal(s, mask, q, k, past)
         causal = False
-    seen = None if mask is None or causal_only or _finite(s, mask_value) else _seen(s, mask)
+    seen = None if mask is None or causal_only or _finite(s, node, mask_value) else _seen(s, mask)
     if native:
         y, scores = _layer(s, q, k, v, mask, scale, causal, past is not None, kind), None
         if seen is not None:
@@ -129,8 +130,13 @@ def _with_causal(s: Scope, mask: Any, q: Any, k: Any, past: Any) -> Any:
     return s.select(seen, mask, s.scalar(-math.inf, mask), "mask")
 
 
-def _finite(s: Scope, mask: oir.Value | None) -> bool:
-    """A constant mask that only adds hides no key; with a causal one there is always the first."""
+def _finite(s: Scope, node: oir.Node, mask: oir.Value | None) -> bool:
+    """A mask that only adds finite numbers hides no key; with a causal one there is always the first.
+
+    A rule that made the node of a softmax may have assumed that: then there was no row of zeros before it either.
+    """
+    if mask is not None and s.dtype(mask) != oir.DataType.BOOL and "finite" in provenance.assumptions(node):
+        return True
     array = s.array(mask)
     return array is not None and array.dtype != np.bool_ and bool(np.isfinite(array.astype(np.float32)).all())
 
@@ -179,11 +185,16 @@ def _products(
     """softmax(softcap(Q K') + mask) V; and the scores at the place that qk_matmul_output_mode names."""
     if heads.query != heads.key:
         k, v = (_repeat(s, t, heads) for t in (k, v))
-    # Both factors by the root of the scale, as ONNX does: less range in half precision.
-    root = math.sqrt(scale)
-    q = s.elementwise("PROD", q, s.scalar(root, q, "scale"), "query_scaled")
-    k = s.elementwise("PROD", k, s.scalar(root, k, "scale"), "key_scaled")
-    stages = [s.matmul(q, k, "scores", trans_b=True)]
+    if s.type_of(q) == "FLOAT":
+        # As frameworks write it: what looks for attention in the network finds it.
+        scores = s.matmul(q, k, "scores", trans_b=True)
+        stages = [scores if scale == 1.0 else s.elementwise("PROD", scores, s.scalar(scale, scores, "scale"), "scaled")]
+    else:
+        # Both factors by the root of the scale, as ONNX does: less range in half precision.
+        root = math.sqrt(scale)
+        q = s.elementwise("PROD", q, s.scalar(root, q, "scale"), "query_scaled")
+        k = s.elementwise("PROD", k, s.scalar(root, k, "scale"), "key_scaled")
+        stages = [s.matmul(q, k, "scores", trans_b=True)]
     capped = stages[0]
     if softcap:
         ratio = s.elementwise("DIV", capped, s.scalar(softcap, capped, "softcap"), "cap_ratio")

@@ -116,7 +116,7 @@ def _weights(entry: FieldData, value: Any) -> tuple[np.ndarray, str]:
     kind = _WEIGHTS.get(array.dtype.name)
     if kind is None:
         refuse(f"the weights of the field `{entry.name}` are {array.dtype.name}, which plugins do not take")
-    flat = np.array(array.reshape(-1), dtype=array.dtype.newbyteorder("="), order="C", copy=None)
+    flat = np.ascontiguousarray(array.reshape(-1), dtype=array.dtype.newbyteorder("="))
     if kind in ("BF16", "FP8"):
         flat = flat.view(f"u{flat.dtype.itemsize}")  # types that Python's buffers do not know
     return flat, kind

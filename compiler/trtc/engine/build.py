@@ -71,6 +71,10 @@ def _apply(config: Any, target: Target, field: Field, value: Any) -> None:
             pool = getattr(trt.MemoryPoolType, field.member)
             config.set_memory_pool_limit(pool, int(value))
             now = config.get_memory_pool_limit(pool)
+        elif field.mapped == "sources":
+            value = sum(1 << int(getattr(trt.TacticSource, name.upper())) for name in value)
+            config.set_tactic_sources(value)
+            now = config.get_tactic_sources()
         elif field.mapped == "enum":
             value = getattr(getattr(trt, str(field.enum)), str(value).upper())
             setattr(config, field.member, value)

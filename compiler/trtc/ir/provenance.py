@@ -12,6 +12,7 @@ import onnx_ir as oir
 
 ORIGIN = "trtc.origin"
 RULE = "trtc.rule"
+ASSUMES = "trtc.assumes"
 
 #: A node that stands for more than this many nodes of the file keeps the first ones and a count.
 _LIMIT = 64
@@ -30,9 +31,24 @@ def rule(node: oir.Node) -> str | None:
     return node.metadata_props.get(RULE)
 
 
+def assumptions(node: oir.Node) -> tuple[str, ...]:
+    """What the rules that made a node took for granted of its values: `finite`, or nothing."""
+    text = node.metadata_props.get(ASSUMES)
+    return tuple(text.split(",")) if text else ()
+
+
+def assume(node: oir.Node, words: Iterable[str]) -> None:
+    """Record what was taken for granted when a node was made; what is made of it inherits that."""
+    node.metadata_props[ASSUMES] = ",".join(sorted({*assumptions(node), *words}))
+
+
 def stamp(node: oir.Node, sources: Iterable[oir.Node], made_by: str | None) -> None:
     """Record that `node` stands for what `sources` stand for, and who made it."""
+    sources = list(sources)
     names = list(dict.fromkeys(name for source in sources for name in origins(source)))
+    assumed = sorted({word for source in sources for word in assumptions(source)})
+    if assumed:
+        assume(node, assumed)
     if len(names) > _LIMIT:
         names = [*names[:_LIMIT], f"… and {len(names) - _LIMIT} more"]
     node.metadata_props[ORIGIN] = json.dumps(names, ensure_ascii=False)

@@ -155,6 +155,8 @@ class _Run:
             builder.discard()
             raise
         self.shop.budget -= max(growth, 0)
+        for made in builder.nodes if rewrite.assumes else ():
+            provenance.assume(made, rewrite.assumes)
         name = node.name
         span = rewrite.name.span
         commit(self.module, matched, olds, news, builder.nodes, self.unsorted)

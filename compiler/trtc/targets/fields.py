@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-FieldType = Literal["int", "bool", "bytes", "choice", "string"]
-Mapped = Literal["attribute", "enum", "flag", "pool"]
+FieldType = Literal["int", "bool", "bytes", "choice", "choices", "string"]
+Mapped = Literal["attribute", "enum", "flag", "pool", "sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +15,10 @@ class Field:
     """One key of the `builder` block.
 
     `mapped` and `member` say where the value goes in `IBuilderConfig`: an attribute of that name, an attribute that
-    takes a member of the enum `enum`, a `BuilderFlag`, or a `MemoryPoolType`. For `enum` fields a choice is the
-    member's name in lower case. `built` is False for settings that the language knows but that this version does
-    not apply: they are refused by name. `low` and `high` are inclusive. `default` is what trtc sets when the spec
-    does not; None leaves TensorRT's own default.
+    takes a member of the enum `enum`, a `BuilderFlag`, a `MemoryPoolType`, or the mask of tactic sources. For `enum`
+    fields and tactic sources a choice is the member's name in lower case. `built` is False for settings that the
+    language knows but that this version does not apply: they are refused by name. `low` and `high` are inclusive.
+    `default` is what trtc sets when the spec does not; None leaves TensorRT's own default.
     """
 
     name: str
@@ -142,6 +142,15 @@ _FIELDS = (
         default=False,
     ),
     Field(
+        "tactic_sources",
+        "choices",
+        "Where tactics may come from; TensorRT's own default when left out. Plugins get no cuDNN without its source.",
+        "sources",
+        "TacticSource",
+        choices=("cublas", "cublas_lt", "cudnn", "edge_mask_convolutions", "jit_convolutions"),
+        targets=_ONLY_TENSORRT,
+    ),
+    Field(
         "strict_nans",
         "bool",
         "Keep NaN and infinity exact: no rewriting of 0·x to 0 or x−x to 0.",
@@ -164,7 +173,6 @@ _FIELDS = (
     _later("timing_cache", "string", "attribute", "timing_cache", "A file of kernel timings to reuse."),
     _later("hardware_compatibility", "choice", "enum", "hardware_compatibility_level", "GPUs that the engine fits."),
     _later("runtime_platform", "choice", "enum", "runtime_platform", "The operating system that runs the engine."),
-    _later("tactic_sources", "string", "attribute", "tactic_sources", "Where tactics may come from."),
     _later("preview_features", "string", "attribute", "preview_features", "Preview features to switch on."),
     _later("dla_core", "int", "attribute", "DLA_core", "The DLA core to build for."),
     _later("device_type", "choice", "enum", "default_device_type", "GPU or DLA."),

@@ -32,7 +32,7 @@ def test_optimization_level_has_a_range() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["timing_cache", "refit", "strip_plan", "weight_streaming", "dla_core", "tactic_sources"]
+    "name", ["timing_cache", "refit", "strip_plan", "weight_streaming", "dla_core"]
 )
 def test_known_but_not_built(name: str) -> None:
     assert BUILDER_FIELDS[name].built is False
