@@ -177,6 +177,11 @@ class Writer:
     def _check(self, op: str, inputs: Sequence[oir.Value | None], known: Schema) -> None:
         if len([v for v in inputs if v is not None]) < known.least:
             raise Rejected(f"{op} lacks an input")
+        first = inputs[0] if inputs else None
+        if op == "RotaryEmbedding" and first is not None:
+            shape = self.shape(first)
+            if len(shape) == 4 and shape[-1] % 2:
+                raise Rejected("a rotary embedding turns pairs")  # ONNX Runtime leaves the last element unwritten
         variables: dict[str, str] = {}
         for at, value in enumerate(inputs):
             if value is None or not known.types:
