@@ -27,6 +27,7 @@ _COMMANDS = {
     "fmt": ("trtc.cli.fmt", "Write specs in the one form; --check only says where they are not."),
     "test": ("trtc.cli.test", "Try to refute rewrite rules on random instances."),
     "why": ("trtc.cli.why", "Say where a rule matched, where it nearly did, and what stopped it."),
+    "rules": ("trtc.cli.rules", "List the rewrite rules of the libraries, or show one."),
     "dump": ("trtc.cli.dump", "Show a graph as text, JSON, ONNX, DOT or SVG."),
     "passes": ("trtc.cli.listing", "List the optimization passes and their options."),
     "ops": ("trtc.cli.listing", "List the ONNX operators that can be emitted."),

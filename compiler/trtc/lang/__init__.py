@@ -2,7 +2,7 @@
 
 from trtc.lang.arguments import parse_dim_argument
 from trtc.lang.check_interface import DTYPES
-from trtc.lang.checker import check_text, for_model, library_rules, load, loads, read_text
+from trtc.lang.checker import check_text, for_model, library_declarations, library_rules, load, loads, read_text
 from trtc.lang.parser import parse
 from trtc.lang.spec import (
     Apply,
@@ -63,6 +63,7 @@ __all__ = [
     "Vocabulary",
     "check_text",
     "for_model",
+    "library_declarations",
     "library_rules",
     "load",
     "loads",

@@ -15,6 +15,7 @@ from trtc.lang.check_pipeline import PipelineChecker
 from trtc.lang.libraries import Libraries, Unit
 from trtc.lang.parser import parse
 from trtc.lang.report import Report, did_you_mean
+from trtc.lang.scopes import Declared
 from trtc.lang.vocabulary import Vocabulary
 
 _Node = TypeVar("_Node", bound=syntax.Declaration)
@@ -97,12 +98,25 @@ def library_rules(name: str, vocabulary: Vocabulary) -> tuple[rules.Rule, ...]:
     Raises:
         DiagnosticError: T01xx, T02xx, T03xx when it is wrong; T0219 when there is none of that name.
     """
+    return _library(name, vocabulary).rules.rules()
+
+
+def library_declarations(name: str, vocabulary: Vocabulary) -> tuple[Declared, ...]:
+    """What `library_rules` returns, and the patterns, operators, plugins and functions in Python beside them.
+
+    Raises:
+        DiagnosticError: as `library_rules`.
+    """
+    return tuple(_library(name, vocabulary).rules.own.values())
+
+
+def _library(name: str, vocabulary: Vocabulary) -> Unit:
     report = Report(name)
     span = Source("use", name).span(0, len(name))
     unit = Libraries(vocabulary, report, _read_used).by_name(name, span)
     if unit is None or report.failed:
         raise DiagnosticError.of(report.sorted())
-    return unit.rules.rules()
+    return unit
 
 
 def file_rules(
