@@ -9,6 +9,8 @@ model or on the compiler, so a session restates these few nodes in others that m
 - `ReverseSequence` of a length of zero leaves its output unwritten: a sequence of one reversed is the same.
 - `Attention` with fewer heads of keys than of queries gives each query the wrong ones, or memory that it does not own:
   keys and values are repeated before it. (Not with a past: that of a causal one stays as ONNX Runtime has it.)
+- `Attention` takes a mask of the lowest finite number for one of -inf: a query all of whose keys have it gets zeros,
+  where ONNX gives it the mean of the values. That number becomes one a little nearer to zero. (All versions.)
 - `GroupNormalization` (from opset 21 on) is run as the function that ONNX gives for it, whose variance is the mean of
   the squares less the square of the mean: of values far from zero that leaves nothing. The instances of a reshaped
   tensor are normalized instead, by the kernel that takes the mean off first.
@@ -34,10 +36,15 @@ _NEVER = (1 << 30, 0)
 _REPAIRED = {
     b"count_include_pad": (1, 25),
     b"noop_with_empty_axes": (1, 24),
-    b"Attention": (1, 24),
+    b"Attention": _NEVER,
     b"ReverseSequence": (1, 28),
     b"GroupNormalization": _NEVER,
 }
+#: The first ONNX Runtime that gives each query its own head of keys.
+_HEADS_SINCE = (1, 24)
+
+#: The lowest finite number of each type that a mask may add, by the number of the type in ONNX.
+_LOWEST = {1: -3.4028234663852886e38, 10: -65504.0, 11: -1.7976931348623157e308, 16: -3.3895313892515355e38}
 
 #: Operators that opset 23 added. Of the others, opsets 22 and 23 only widened the types, and added two attributes.
 _ADDED_BY_23 = frozenset({"Attention", "RMSNormalization", "RotaryEmbedding"})
@@ -60,12 +67,19 @@ def repaired(model: Path | str | bytes, runtime: tuple[int, int]) -> bytes | Non
         return None
     proto = _read(model)
     changed = False
+    dtypes = _dtypes(proto) if b"Attention" in words else {}
     for nodes, opset in _bodies(proto):
         before = list(nodes)
         after: list[onnx.NodeProto] = []
         for at, node in enumerate(before):
+            name = f"{node.output[0] or node.op_type}/trtc{at}"
+            if node.op_type == "Attention" and node.domain in ("", "ai.onnx"):
+                after += _mask(node, name, dtypes)
+                if runtime >= _HEADS_SINCE:
+                    after.append(node)
+                    continue
             repair = _repair(node)
-            after += repair(node, f"{node.output[0]}/trtc{at}", opset) if repair is not None else [node]
+            after += repair(node, name, opset) if repair is not None else [node]
         if len(after) != len(before):
             del nodes[:]
             nodes.extend(after)
@@ -265,6 +279,35 @@ def _group(node: Any, name: str, opset: int) -> list[Any]:
     shifted = add("Add", [scaled, add("Unsqueeze", [bias, axis], "bias")], "shifted")
     made.append(helper.make_node("Reshape", [shifted, add("Shape", [x], "shape")], node.output))
     return made
+
+
+def _dtypes(proto: Any) -> dict[str, int]:
+    """The types of values as the model's graphs state them, by name."""
+    found: dict[str, int] = {}
+    graphs = [proto.graph]
+    for graph in graphs:  # grows as it is walked
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            found[value.name] = value.type.tensor_type.elem_type
+        found |= {tensor.name: tensor.data_type for tensor in graph.initializer}
+        for node in graph.node:
+            for attribute in node.attribute:
+                graphs += [*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs]
+    return found
+
+
+def _mask(node: Any, name: str, dtypes: dict[str, int]) -> list[Any]:
+    """What comes before an Attention whose mask adds numbers; its mask is another one then."""
+    dtype = dtypes.get(node.input[3], 0) if len(node.input) > 3 else 0
+    if dtype not in _LOWEST:
+        return []
+    helper, mask, lowest = _helper(), node.input[3], _LOWEST[dtype]
+    node.input[3] = f"{name}/mask"
+    return [
+        helper.make_node("Constant", [], [f"{name}/lowest"], value=helper.make_tensor("", dtype, [], [lowest])),
+        helper.make_node("Constant", [], [f"{name}/low"], value=helper.make_tensor("", dtype, [], [lowest * 0.984375])),
+        helper.make_node("Equal", [mask, f"{name}/lowest"], [f"{name}/hidden"]),
+        helper.make_node("Where", [f"{name}/hidden", f"{name}/low", mask], [f"{name}/mask"]),
+    ]
 
 
 def _attention(node: Any, name: str, opset: int) -> list[Any]:

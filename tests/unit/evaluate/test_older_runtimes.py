@@ -235,3 +235,32 @@ def test_groups_of_values_far_from_zero(dtype: type) -> None:
     for form in (model, _restated(model)):
         (y,) = _run(form, x=x, s=s, b=b)
         np.testing.assert_allclose(y.astype(np.float64), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("float", np.float32), ("float16", np.float16)])
+def test_a_mask_of_the_lowest_number_hides_no_key_where_it_is_on_all(name: str, dtype: type) -> None:
+    model = _model(
+        f"g ({name}[1,2,3,4] q, {name}[1,2,5,4] k, {name}[1,2,5,4] v, {name}[3,5] m) => ({name}[1,2,3,4] y) "
+        "{ y = Attention<scale = 0.5>(q, k, v, m) }"
+    )
+    random = np.random.default_rng(0)
+    q, k, v = (random.standard_normal((1, 2, n, 4)).astype(dtype) for n in (3, 5, 5))
+    mask = np.zeros((3, 5), dtype)
+    mask[0] = np.finfo(dtype).min
+    mask[1, :3] = np.finfo(dtype).min
+    (y,) = _run(model, q=q, k=k, v=v, m=mask)
+    wide = [a.astype(np.float64) for a in (q, k, v)]
+    scores = wide[0] @ wide[1].swapaxes(-1, -2) * 0.5 + mask
+    scores[:, :, 0] = 0.0  # what the lowest number leaves of any score
+    weight = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = weight / weight.sum(-1, keepdims=True) @ wide[2]
+    np.testing.assert_allclose(
+        y, wanted, rtol=1e-2 if dtype == np.float16 else 1e-5, atol=2e-3 if dtype == np.float16 else 1e-6
+    )
+
+
+def test_a_mask_of_truths_stays() -> None:
+    model = _model(
+        "g (float[1,2,3,4] q, float[1,2,5,4] k, bool[3,5] m) => (float[1,2,3,4] y) { y = Attention(q, k, k, m) }"
+    )
+    assert older.repaired(model, (1, 30)) is None
