@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trtc.cli.app import report
-from trtc.cli.options import json_option, pairs, set_option
+from trtc.cli.options import code_option, json_option, pairs, set_option
 from trtc.diagnostics import Severity, plural
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="What is untested fails as well (status 3).")
 @click.option("--coverage", is_flag=True, help="How often each alternative, option and order was tested.")
 @set_option
+@code_option
 @json_option
 def test_command(
     target: str,
@@ -32,6 +33,7 @@ def test_command(
     strict: bool,
     coverage: bool,
     settings: tuple[str, ...],
+    allow_code: bool,
     as_json: bool,
 ) -> int:
     """Try to refute rewrite rules on random instances.
@@ -45,18 +47,22 @@ def test_command(
     a small factor of the left side's own. Status 3 when a rule is refuted. What no instance satisfied is untested, and
     said to be.
     """
+    from pathlib import Path
+
     from trtc.driver.refuting import refute, rules_to_test
+    from trtc.rewrite.externs import allowed
     from trtc.rewrite.refute.report import lines
 
     rules = rules_to_test(target, names, set=pairs(settings, "--set"))
     outcomes: list[Outcome] = []
-    for outcome in refute(rules, instances=instances, seed=seed):
-        outcomes.append(outcome)
-        if not as_json:
-            for line in lines(outcome, coverage=coverage or bool(names)):
-                click.echo(line)
-            if outcome.diagnostics:
-                report(outcome.diagnostics, as_json=False)
+    with allowed(allow_code, Path(target).resolve().parent):
+        for outcome in refute(rules, instances=instances, seed=seed):
+            outcomes.append(outcome)
+            if not as_json:
+                for line in lines(outcome, coverage=coverage or bool(names)):
+                    click.echo(line)
+                if outcome.diagnostics:
+                    report(outcome.diagnostics, as_json=False)
     wrong = [o for o in outcomes if any(d.severity is Severity.ERROR for d in o.diagnostics)]
     gaps = [o for o in outcomes if o.gaps]
     status = 3 if wrong or (strict and gaps) else 0
