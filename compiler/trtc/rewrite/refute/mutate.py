@@ -222,6 +222,8 @@ def _call(expr: rules.Apply, text: str, *, right: bool) -> Iterator[_Change]:
 
 
 def _other_values(name: str, value: Expr) -> Iterator[tuple[Expr, str]]:
+    if name in ("to", "softmax_precision", "stash_type"):
+        return  # a dtype: the number beside it is another matter altogether
     if isinstance(value, rules.Literal_) and isinstance(value.value, int) and not isinstance(value.value, bool):
         flags = ("transA", "transB", "keepdims", "is_causal", "interleaved", "count_include_pad", "ceil_mode")
         other = 1 - value.value if name in flags else value.value + 1 if value.value != -1 else 0
