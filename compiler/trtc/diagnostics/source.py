@@ -19,9 +19,8 @@ class Source:
 
     def __post_init__(self) -> None:
         starts = [0]
-        for at, char in enumerate(self.text):
-            if char == "\n":
-                starts.append(at + 1)
+        while end := self.text.find("\n", starts[-1]) + 1:
+            starts.append(end)
         object.__setattr__(self, "_starts", starts)
 
     def position(self, offset: int) -> tuple[int, int]:
