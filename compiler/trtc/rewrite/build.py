@@ -254,6 +254,7 @@ class Builder:
             None if item is ABSENT else self.value(item, dtypes[at], inputs if op_type == "Reshape" else (), at)
             for at, item in enumerate(inputs)
         ]
+        self._takes(op_type, known, values)
         outputs = 1
         if op_type == "Split":
             outputs = len(inputs[1]) if len(inputs) > 1 and isinstance(inputs[1], tuple) else 1
@@ -268,6 +269,17 @@ class Builder:
         if not domain:
             fill(Site(self.module, node, OPSET, False))
         return node.outputs[0] if outputs == 1 else list(node.outputs)
+
+    def _takes(self, op_type: str, known: Schema | None, values: Sequence[oir.Value | None]) -> None:
+        """Raises Declined where an operator does not take the dtype of an operand."""
+        for at, value in enumerate(values):
+            variable = _variable(known, at)
+            dtype = self.module.dtype(value) if value is not None else None
+            if known is None or variable is None or dtype is None:
+                continue
+            allowed = known.constraints.get(variable, frozenset({variable}))
+            if f"tensor({dtype.name.lower()})" not in allowed and any(one.startswith("tensor") for one in allowed):
+                raise Declined(f"{op_type} takes no {dtype.name.lower()}")
 
     def _count_from_front(self, op_type: str, known: Schema | None, inputs: list[Any]) -> None:
         """Axes that are an input count from the front, as everywhere in a module."""

@@ -18,6 +18,7 @@ from trtc.lang import rules
 from trtc.pipeline.passes import Context, PassResult
 from trtc.rewrite import program as p
 from trtc.rewrite.build import Builder, Declined, Workshop
+from trtc.rewrite.dependence import circular
 from trtc.rewrite.evaluate import failing, holds, said
 from trtc.rewrite.functions import ABSENT, Array
 from trtc.rewrite.index import Index
@@ -147,6 +148,10 @@ class _Run:
         try:
             news = replacement(builder, rewrite, olds)
             check(self.module, olds, news)
+            if builder.nodes and any(_empty(self.module, made) for made in matched):
+                raise Declined("it is about tensors without elements, for which operators have rules of their own")
+            if circular(olds, news):
+                raise Declined("what it replaces is made from each other")
             # What the match frees is asked only where something is added: a weight may have very many users.
             growth = builder.added - freed(self.shop, matched) if builder.added else 0
             if growth > self.shop.budget:
@@ -297,6 +302,11 @@ def check(module: Module, olds: Sequence[oir.Value], news: Sequence[oir.Value]) 
             raise Declined(f"the replacement's dtype is {found}, not {before.dtype.name.lower()}")
         if before.shape is not None and before.shape != after.shape:
             raise Declined(f"the replacement's shape is {_shape(after.shape)}, not {_shape(before.shape)}")
+
+
+def _empty(module: Module, node: oir.Node) -> bool:
+    """Whether an operand of a node is known to have no elements."""
+    return any(value is not None and 0 in (module.shape(value) or ()) for value in node.inputs)
 
 
 def _shape(shape: tuple[Any, ...] | None) -> str:

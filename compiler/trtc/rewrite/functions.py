@@ -13,7 +13,7 @@ import onnx_ir as oir
 
 from trtc.ir import dims
 from trtc.ir.module import Module
-from trtc.rewrite.constants import DTYPES, Constants
+from trtc.rewrite.constants import DTYPES, FLOATS, Constants
 
 ABSENT: Final = object()
 
@@ -303,7 +303,9 @@ def _all_zero(known: Known, w: Any) -> bool:
 def _halves_equal(known: Known, w: Any) -> bool:
     """halves_equal(w): whether the two halves of the last axis of a constant are the same."""
     data = array(known, w)
-    return data.ndim > 0 and data.shape[-1] % 2 == 0 and bool((np.split(data, 2, -1)[0] == np.split(data, 2, -1)[1]).all())
+    return (
+        data.ndim > 0 and data.shape[-1] % 2 == 0 and bool((np.split(data, 2, -1)[0] == np.split(data, 2, -1)[1]).all())
+    )
 
 
 @function("pairs_equal")
@@ -318,7 +320,8 @@ def _filled(known: Known, value: float, shape: Any, like: Any) -> Array:
     """filled(v, [n, m], like): a constant of the shape filled with a number, of the dtype of `like`."""
     if not all(isinstance(n, int) for n in shape):
         raise ValueError("a constant needs a known shape")
-    return Array(np.full(tuple(shape), value, np.float64), dtype_of(known, like))
+    dtype = dtype_of(known, like)
+    return Array(np.full(tuple(shape), value, np.float64 if dtype in FLOATS else dtype.numpy()), dtype)
 
 
 from trtc.rewrite import functions_axes as functions_axes  # noqa: E402  (registers its functions)

@@ -7,7 +7,7 @@ largest groups come first, then the ones that come first in the graph. Each grou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from trtc.lang import rules
 from trtc.pipeline.passes import Context
 from trtc.rewrite import engine
 from trtc.rewrite.build import Builder, Declined, Workshop
+from trtc.rewrite.dependence import made_from
 from trtc.rewrite.functions import ABSENT
 from trtc.rewrite.match import matcher
 from trtc.rewrite.merge_cost import STRUCTURAL, Cost
@@ -30,8 +31,6 @@ from trtc.rewrite.state import OutOfBudget, State
 
 #: Names of horizontals that ran: what one of them made is no member of another.
 _RAN: Final[set[str]] = set()
-#: Nodes that a search for what a value is made of looks at, at most.
-_SEARCH: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,30 +237,12 @@ def _independent(group: Sequence[Member], speaker: _Speaker) -> list[Member]:
     chosen: list[Member] = []
     results: set[oir.Value] = set()
     for member in group:
-        if member.others and results and _made_from(member.others, results):
+        if member.others and results and made_from(member.others, results):
             speaker.declined([member], "it is made from the result of another member")
             continue
         chosen.append(member)
         results.add(member.result)
     return chosen
-
-
-def _made_from(values: Iterable[oir.Value], results: set[oir.Value]) -> bool:
-    """Whether any of `results` is among what `values` are made of; True as well where that is too far to tell."""
-    waiting = list(values)
-    seen: set[oir.Node] = set()
-    while waiting:
-        value = waiting.pop()
-        if value in results:
-            return True
-        made = value.producer()
-        if made is None or made in seen:
-            continue
-        seen.add(made)
-        if len(seen) > _SEARCH:
-            return True
-        waiting.extend(v for v in made.inputs if v is not None)
-    return False
 
 
 def _merge(module: Module, siblings: Siblings, group: Sequence[Member], shop: Workshop) -> list[oir.Value]:

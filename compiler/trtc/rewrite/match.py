@@ -16,7 +16,7 @@ from trtc.rewrite import program as p
 from trtc.rewrite.attributes import attributes_matcher
 from trtc.rewrite.constants import DTYPES, FLOATS, INTEGERS, relative_ulp, rounded
 from trtc.rewrite.evaluate import Unbound, evaluate
-from trtc.rewrite.operators import AXES, VIEWS
+from trtc.rewrite.operators import AXES, BROADCASTING, VIEWS
 from trtc.rewrite.shapes import items_match, related, sure, type_matches
 from trtc.rewrite.state import State
 
@@ -95,6 +95,7 @@ class _Maker:
         attributes = attributes_matcher(node)
         variadic = op_type in ("Concat", "Sum", "Max", "Min", "Mean")
         swapped = (inputs[1], inputs[0]) if node.commutative else None
+        broadcasts = op_type in BROADCASTING and not domain and any(_is_scalar(i) for i in node.inputs)
 
         def feed(
             state: State, given: tuple[Matcher | None, ...], values: Sequence[oir.Value | None], at: int, then: Then
@@ -131,6 +132,10 @@ class _Maker:
             if op_type == "Split" and len(made.outputs) != outputs:
                 return state.miss(
                     span, value, lambda: f"Split has {len(made.outputs)} outputs, the pattern {outputs}", 1
+                )
+            if broadcasts and (wide := _widening(state, given)) is not None:
+                return state.miss(
+                    span, wide, lambda: f"{_name(wide)} is one number, but makes the result of {op_type} larger", 1
                 )
             if state.nodes and made.graph is not state.nodes[0][0].graph:
                 return state.miss(span, value, lambda: f"{op_type} `{made.name}` is in another graph", 1)
@@ -256,6 +261,38 @@ class _Maker:
             return False
 
         return match
+
+
+def _is_scalar(node: p.Node | None) -> bool:
+    """Whether a pattern takes a constant there for the one number that it is filled with."""
+    while isinstance(node, p.TypedNode | p.Guarded | p.OptionalInput):
+        node = node.inner
+    if isinstance(node, p.Either):
+        return any(_is_scalar(one) for one, _ in node.alternatives)
+    if isinstance(node, p.Var):
+        return _is_scalar(node.definition)
+    return isinstance(node, p.Number | p.Captured)
+
+
+def _widening(state: State, given: Sequence[oir.Value | None]) -> oir.Value | None:
+    """An operand filled with one number that is not just that: the others are repeated to its shape, which a sum over
+    the result would count. None where there is no such operand, or nothing but such."""
+    values = [v for v in given if v is not None]
+    filled = [v for v in values if state.constants.uniform(v) is not None]
+    shapes = [state.module.shape(v) for v in values if v not in filled]
+    if not shapes:
+        return None
+    for value in filled:
+        shape = state.module.shape(value)
+        if not shape:
+            continue
+        for at, size in enumerate(reversed(shape), 1):
+            if any(other is None for other in shapes):
+                if size != 1:
+                    return value
+            elif not any(at <= len(other) and size in (1, other[-at]) for other in shapes if other is not None):
+                return value
+    return None
 
 
 def _in_order(state: State, given: Sequence[oir.Value | None]) -> Sequence[oir.Value | None]:

@@ -11,6 +11,12 @@ from trtc.ir.schemas import COMMUTATIVE as COMMUTATIVE
 #: Operators that change nothing but the shape: what `view` goes through.
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
+#: Operators whose operands broadcast to each other.
+BROADCASTING = frozenset(
+    {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "And", "Or", "Xor", "BitShift"}
+    | {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
+)
+
 #: Attributes that the windowed operators have no constant default for: an attribute that is not mentioned must be
 #: filled with this, whatever its length. `kernel_shape` only repeats what the weights say.
 FILLED = {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}

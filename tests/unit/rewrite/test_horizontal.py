@@ -140,3 +140,22 @@ def test_a_cost_of_another_kind_decides() -> None:
     assert merge(module, products, context, shop, cost=Never()) == 0
     assert [r.message for r in context.remarks] == ["`p`, `q` stay: it was measured to be slower"]
     assert merge(module, products, context, shop) == 1
+
+
+def test_a_member_made_from_another_by_way_of_a_branch_stays() -> None:
+    rule = """horizontal h {
+      over x: float[_, K]
+      member y = MatMul(x, w: float[K, M])
+      merge MatMul(x, concat(w, axis = 1))
+      split axis = 1, sizes = M
+    }"""
+    graph = """g (float[4,4] x, float[4,4] v, bool c) => (float[4,4] y, float[4,4] z) {
+      m = MatMul(x, v)
+      w = If(c) <then_branch = t () => (float[4,4] p) { p = Exp(%s) },
+                 else_branch = e () => (float[4,4] q) { q = Neg(v) }>
+      n = MatMul(x, w)  y = Relu(m)  z = Relu(n)
+    }"""
+    assert rewritten(rule, graph % "v").same().counts["h"] == 1
+    done = rewritten(rule, graph % "m").same()
+    assert done.counts["h"] == 0
+    assert "made from the result of another member" in done.declined[0]

@@ -247,3 +247,10 @@ def test_quantized_values_stay_as_they_are() -> None:
     for library in ("std.misc", "std.shape", "std.conv", "std.horizontal"):
         found = rewritten(library, graph, weights=weights, times=2)
         assert not found.counts.total()
+
+
+def test_an_additive_mask_of_int64_keeps_every_digit() -> None:
+    graph = """g (bool[4] c) => (int64[4] y) <int64 one = {1}, int64 low = {-9223372036854775807}> {
+      n = Cast<to = 7>(c)  i = Sub(one, n)  y = Mul(i, low)
+    }"""
+    assert rewritten("std.misc", graph).lines == ["y = Where(c, 0, -9223372036854775807)"]

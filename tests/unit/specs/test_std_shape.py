@@ -179,3 +179,9 @@ def test_the_inner_step_stays_for_its_other_users() -> None:
     )
     assert sorted(found.operators.split()) == ["Relu", "Relu", "Transpose", "Transpose"]
     found.same(rtol=0, atol=0)
+
+
+def test_casts_to_text_stay() -> None:
+    """Text shows the dtype that a number had: 123456789 is 1.2345679e+08 by way of float64."""
+    done = rewritten("std.shape", "g (int32[N] x) => (string[N] y) { d = Cast<to = 11>(x)  y = Cast<to = 8>(d) }")
+    assert done.operators == "Cast Cast"
