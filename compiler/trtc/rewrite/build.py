@@ -21,7 +21,7 @@ from trtc.lang import rules
 from trtc.rewrite.constants import FLOATS, Constants
 from trtc.rewrite.evaluate import Unbound, lookup, slot_of
 from trtc.rewrite.folding import compute
-from trtc.rewrite.functions import ABSENT, FUNCTIONS, Array, Known, widened
+from trtc.rewrite.functions import ABSENT, FUNCTIONS, Array, Known
 from trtc.rewrite.operators import ARITHMETIC, AXES, Schema, schema
 from trtc.rewrite.program import OptionalInput, Scope
 from trtc.rewrite.state import State
@@ -356,7 +356,7 @@ class Builder:
                 tensor = constant_tensor(item)
                 if tensor is None or tensor.dtype == oir.DataType.STRING:
                     return None
-                arrays.append(Array(widened(tensor.numpy()), tensor.dtype))
+                arrays.append(Array(tensor.numpy(), tensor.dtype))
                 any_tensor = True
             elif isinstance(item, tuple) and any(isinstance(v, Expr) for v in item):
                 return None
@@ -405,8 +405,9 @@ class Builder:
 
     def _initializer(self, data: np.ndarray[Any, Any], dtype: oir.DataType) -> oir.Value:
         with np.errstate(all="ignore"):
-            rounded = np.ascontiguousarray(data.astype(dtype.numpy()))
-        if dtype in FLOATS and np.isfinite(data).all() and not np.isfinite(rounded.astype(np.float64)).all():
+            rounded = np.ascontiguousarray(data.astype(dtype.numpy(), copy=False))
+        computed = dtype in FLOATS and data.dtype != rounded.dtype
+        if computed and np.isfinite(data).all() and not np.isfinite(rounded.astype(np.float64)).all():
             raise Declined(f"a constant of the replacement does not fit into {dtype.name.lower()}")
         rounded = rounded.reshape(data.shape)  # `ascontiguousarray` makes a list of a scalar
         self.added += rounded.nbytes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as oir
 
-from trtc.rewrite.functions import Array
+from trtc.rewrite.functions import Array, widened
 
 _Kernel = Callable[[Sequence[np.ndarray[Any, Any]], Mapping[str, Any]], np.ndarray[Any, Any]]
 
@@ -27,9 +27,16 @@ def compute(op_type: str, inputs: Sequence[Array], attributes: Mapping[str, Any]
     kernel = _KERNELS.get(op_type)
     if kernel is None:
         return None
+    moved = op_type in _MOVES and len({i.data.dtype for i in inputs if i.dtype == inputs[0].dtype}) == 1
     with np.errstate(all="ignore"):
-        made = np.asarray(kernel([i.data for i in inputs], attributes))
+        made = np.asarray(kernel([i.data if moved else widened(i.data) for i in inputs], attributes))
     return Array(made, inputs[0].dtype)
+
+
+#: Operators that only move elements: a weight is not copied in a wider dtype for them.
+_MOVES = frozenset(
+    {"Identity", "Transpose", "Reshape", "Flatten", "Unsqueeze", "Squeeze", "Concat", "Slice", "Expand", "Gather"}
+)
 
 
 def _divide(given: Sequence[np.ndarray[Any, Any]], _: Mapping[str, Any]) -> np.ndarray[Any, Any]:

@@ -54,7 +54,10 @@ def function(name: str, *, makes: bool = False) -> Callable[[Callable[..., Any]]
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A constant that is being computed: floats in float64, to be rounded to `dtype` when it becomes an initializer."""
+    """A constant that is being computed, to be rounded to `dtype` when it becomes an initializer.
+
+    Floats are float64 once something was computed; what was only moved is as it was in the file.
+    """
 
     data: np.ndarray[Any, Any]
     dtype: oir.DataType
@@ -67,7 +70,7 @@ def array(known: Known, value: Any) -> np.ndarray[Any, Any]:
         ValueError: it is not a constant.
     """
     if isinstance(value, Array):
-        return value.data
+        return widened(value.data)
     if isinstance(value, oir.Value):
         found = known.module.constant(value)
         if found is None:
