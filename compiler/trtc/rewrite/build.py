@@ -101,7 +101,10 @@ class Builder:
         if isinstance(value, rules.Prefix):
             operand = self.build(value.operand)
             if _plain(operand):
-                return not operand if value.operator == "!" else -operand if value.operator == "-" else operand
+                try:
+                    return not operand if value.operator == "!" else -operand if value.operator == "-" else operand
+                except TypeError as error:
+                    raise Declined(f"`{value.span.text}`: {error}") from None
             if value.operator == "+":
                 return operand
             return self.op("", "Neg" if value.operator == "-" else "Not", [operand], {})
@@ -135,8 +138,8 @@ class Builder:
 
             try:
                 return OPERATORS[value.operator](left, right)
-            except Unbound as error:
-                raise Declined(str(error)) from None
+            except (Unbound, ArithmeticError, TypeError) as error:
+                raise Declined(f"`{value.span.text}`: {error}") from None
         if value.operator in _COMPARES:
             raise Declined(f"`{value.operator}` compares numbers only")
         return self.op("", ARITHMETIC[value.operator], [left, right], {})
@@ -322,7 +325,7 @@ class Builder:
             if any(isinstance(v, Expr) for v in value):
                 raise Declined(f"`{name}` depends on a dim that is not known")
             if kind == onnx.AttributeProto.INTS:
-                return oir.AttrInt64s(name, [int(v) for v in value])
+                return oir.AttrInt64s(name, [_whole(v) for v in value])
             return oir.AttrFloat32s(name, [float(v) for v in value]) if kind == onnx.AttributeProto.FLOATS else value
         if isinstance(value, Expr):
             raise Declined(f"`{name}` depends on a dim that is not known")
@@ -331,7 +334,7 @@ class Builder:
         if kind == onnx.AttributeProto.FLOAT:
             return float(value)
         if kind == onnx.AttributeProto.INT or isinstance(value, bool):
-            return int(value)
+            return _whole(value)
         return value
 
     def _folded(
@@ -404,6 +407,8 @@ class Builder:
         return value
 
     def _initializer(self, data: np.ndarray[Any, Any], dtype: oir.DataType) -> oir.Value:
+        if dtype.is_integer() and data.dtype.kind not in "iub" and not _are_whole(data):
+            raise Declined(f"a constant of the replacement is no whole number that {dtype.name.lower()} holds")
         with np.errstate(all="ignore"):
             rounded = np.ascontiguousarray(data.astype(dtype.numpy(), copy=False))
         computed = dtype in FLOATS and data.dtype != rounded.dtype
@@ -462,6 +467,20 @@ class Builder:
 
 def _finite(item: Array) -> bool:
     return item.dtype not in FLOATS or bool(np.isfinite(item.data).all())
+
+
+def _whole(number: Any) -> int:
+    """What stands where an integer is wanted: 3 and 3.0, but not 3.5. Raises Declined."""
+    if not isinstance(number, int | float) or number != number // 1 or not -(2**63) <= number < 2**63:
+        raise Declined(f"{number} is no whole number of 64 bits")
+    return int(number)
+
+
+def _are_whole(data: np.ndarray[Any, Any]) -> bool:
+    """Whether numbers that are no integers of numpy are whole, and integers of 64 bits hold them."""
+    if data.dtype.kind != "f":
+        return data.dtype.kind == "V"  # narrow dtypes of their own; else beyond 64 bits, or no numbers
+    return bool((np.floor(data) == data).all() and (np.abs(data) < 2.0**63).all())
 
 
 def _plain(item: Any) -> bool:

@@ -79,10 +79,18 @@ def slot_of(node: Node) -> int | None:
 
 
 def _infix(state: State, value: rules.Infix, scope: Scope) -> Any:
-    if value.operator == "&&":
-        return bool(evaluate(state, value.left, scope)) and bool(evaluate(state, value.right, scope))
-    if value.operator == "||":
-        return bool(evaluate(state, value.left, scope)) or bool(evaluate(state, value.right, scope))
+    if value.operator in ("&&", "||"):
+        decides = value.operator == "||"
+        try:
+            left = bool(evaluate(state, value.left, scope))
+        except Unbound:
+            return bool(evaluate(state, value.right, scope))  # what does not count decides nothing
+        if left == decides:
+            return left
+        try:
+            return bool(evaluate(state, value.right, scope))
+        except Unbound:
+            return left
     left, right = evaluate(state, value.left, scope), evaluate(state, value.right, scope)
     return OPERATORS[value.operator](left, right)
 

@@ -299,3 +299,38 @@ def test_tensors_without_elements_stay_as_they_are() -> None:
     graph = "g (float[%s] x) => (float[%s] y) <int64[2] s = {%s}> { v = Reshape<allowzero = 1>(x, s)  y = Relu(v) }"
     assert rewritten(rule, graph % ("2,3", "3,2", "3, 2")).same().counts["r"] == 1
     assert rewritten(rule, graph % ("4,0", "0,4", "0, 4")).same().counts["r"] == 0
+
+
+@pytest.mark.parametrize(
+    ("right", "why"),
+    [
+        ("Softmax(x, axis = $a / 2 + 1)", "1.5 is no whole number"),
+        ("Softmax(x, axis = $a * 99999999999 * 99999999999)", "9999999999800000000001 is no whole number"),
+        ("Softmax(x, axis = $a / ($a - 1))", "by zero"),
+    ],
+)
+def test_a_number_that_is_no_integer_stands_for_none(right: str, why: str) -> None:
+    rule = f"rewrite r {{ match y = Softmax(x, axis = $a) replace y with {right} }}"
+    done = rewritten(rule, "g (float[3,3,3] x) => (float[3,3,3] y) { y = Softmax<axis = 1>(x) }")
+    assert done.lines == ["y = Softmax(x)[axis=1]"]
+    assert why in done.declined[0]
+
+
+def test_constants_of_integers_are_whole() -> None:
+    rule = "rewrite r { match y = x: int + $a replace y with x + $a * 1.5 }"
+    graph = "g (int64[3] x) => (int64[3] y) <int64 a = {%d}> { y = Add(x, a) }"
+    assert rewritten(rule, graph % 4).lines == ["y = Add(x, 6)"]
+    done = rewritten(rule, graph % 3)
+    assert done.lines == ["y = Add(x, 3)"]
+    assert "no whole number that int64 holds" in done.declined[0]
+
+
+@pytest.mark.parametrize(("number", "count"), [(-1, 0), (5, 1)])
+def test_what_an_untaken_alternative_left_open_decides_nothing(number: int, count: int) -> None:
+    rule = """rewrite r {
+      match y = either(x: float + $a, x * $b)
+      where $b == 2.0 || $a == 5.0
+      replace y with Relu(x)
+    }"""
+    graph = "g (float[3] x) => (float[3] y) <float a = {%d}> { y = Add(x, a) }"
+    assert rewritten(rule, graph % number).counts["r"] == count
