@@ -20,7 +20,7 @@ from trtc.rewrite import program as p
 from trtc.rewrite.build import Builder, Declined, Workshop
 from trtc.rewrite.dependence import circular
 from trtc.rewrite.evaluate import failing, holds, said
-from trtc.rewrite.functions import ABSENT, Array
+from trtc.rewrite.functions import ABSENT
 from trtc.rewrite.index import Index
 from trtc.rewrite.match import Matcher, matcher
 from trtc.rewrite.program import Program, compiled
@@ -282,8 +282,6 @@ def replacement(builder: Builder, rewrite: rules.Rewrite, olds: Sequence[oir.Val
         if item is ABSENT:
             raise Declined("the replacement is not there in this match")
         dtype = builder.module.dtype(old)
-        if isinstance(item, Array) and dtype is not None:
-            item = Array(item.data, dtype)
         news.append(builder.value(item, dtype or oir.DataType.FLOAT))
     return news
 

@@ -149,6 +149,7 @@ def merge(
         chosen = _independent(left, speaker)
         if len(chosen) < 2:
             continue
+        names = [m.result.name or "" for m in chosen]  # an output of the graph gives its name to what replaces it
         try:
             why = cost.declines(module, chosen[0].over, [m.result for m in chosen], [m.nodes for m in chosen])
             if why is not None:
@@ -158,7 +159,7 @@ def merge(
             speaker.declined(chosen, str(error))
             continue
         merged.update(m.result for m in chosen)
-        speaker.applied(chosen)
+        speaker.applied(chosen, names)
         count += 1
     for over, alike in by_input.items():
         alone = [m for m in alike if m.result not in merged and len(groups[m.over, m.key]) == 1]
@@ -290,10 +291,10 @@ class _Speaker:
         self._siblings = siblings
         self._context = context
 
-    def applied(self, group: Sequence[Member]) -> None:
-        names = ", ".join(f"`{m.result.name}`" for m in group)
+    def applied(self, group: Sequence[Member], names: Sequence[str]) -> None:
+        listed = ", ".join(f"`{name}`" for name in names)
         self._say(
-            RemarkKind.APPLIED, group[0], f"{len(group)} siblings over `{group[0].over.name}` became one: {names}"
+            RemarkKind.APPLIED, group[0], f"{len(group)} siblings over `{group[0].over.name}` became one: {listed}"
         )
 
     def declined(self, group: Sequence[Member], why: str) -> None:

@@ -334,3 +334,12 @@ def test_what_an_untaken_alternative_left_open_decides_nothing(number: int, coun
     }"""
     graph = "g (float[3] x) => (float[3] y) <float a = {%d}> { y = Add(x, a) }"
     assert rewritten(rule, graph % number).counts["r"] == count
+
+
+def test_a_constant_of_another_dtype_is_declined_too() -> None:
+    rule = "rewrite r { match y = Tanh(x: float) replace y with Cast(x, to = i32) }"
+    graph = "g (float[2] x) => (float[2] y) <float[2] c = {0.7, 2.5}> { t = Tanh(c)  y = Add(x, t) }"
+    done = rewritten(rule, graph)
+    assert done.counts["r"] == 0
+    assert done.declined == ["r: the replacement's dtype is int32, not float"]
+    assert sorted(v.name for v in done.module.graph.initializers.values()) == ["c"]
