@@ -292,7 +292,7 @@ def _missed(condition: Condition, count: Callable[[Count | RuleCount], int], out
     path = condition.span.source.path if condition.span is not None else "SPEC"
     more = evaluate(condition.left, count) > evaluate(condition.right, count)
     notes: list[str] = []
-    help = "`trtc dump` shows the graph; `--dump-after all` shows it after every pass"
+    help = "`trtc dump` shows the graph; `trtc compile --dump-after all` shows it after every pass"
     for name, few in [*((n, not more) for n in _rules(condition.left)), *((n, more) for n in _rules(condition.right))]:
         help = f"see `trtc why {path} {name}`"
         near = outcome.nearest.get(name)
