@@ -44,6 +44,16 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         r"^(scripted_loop|silero_vad)\.",
         "its bodies and branches give out constants by themselves; in trtc an Identity stands there",
     ),
+    (
+        "onnxsim",
+        r"^lstm_tagger\.",
+        "it leaves out initial states that are zero; trtc passes them on as the file does",
+    ),
+    (
+        "onnxsim|OnnxSlim",
+        r"^deeplabv3_mobilenet\.",
+        "it joins a Concat of sizes with the Concat that it goes into; trtc's patterns have as many inputs as they say",
+    ),
 )
 
 #: Nodes of ONNX that one node of ONNX Runtime's own operators stands for, where those are more than one. An activation
