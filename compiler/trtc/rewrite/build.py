@@ -364,8 +364,9 @@ class Builder:
             elif isinstance(item, tuple) and any(isinstance(v, Expr) for v in item):
                 return None
             elif isinstance(item, int | float | tuple):
+                _hold(dtype, np.asarray(item))
                 kind = np.float64 if dtype in FLOATS else dtype.numpy()
-                arrays.append(Array(np.asarray(item, kind), dtype))
+                arrays.append(Array(np.asarray(item).astype(kind), dtype))
             else:
                 return None
         if not any_tensor:
@@ -407,8 +408,7 @@ class Builder:
         return value
 
     def _initializer(self, data: np.ndarray[Any, Any], dtype: oir.DataType) -> oir.Value:
-        if dtype.is_integer() and data.dtype.kind not in "iub" and not _are_whole(data):
-            raise Declined(f"a constant of the replacement is no whole number that {dtype.name.lower()} holds")
+        _hold(dtype, data)
         with np.errstate(all="ignore"):
             rounded = np.ascontiguousarray(data.astype(dtype.numpy(), copy=False))
         computed = dtype in FLOATS and data.dtype != rounded.dtype
@@ -476,11 +476,16 @@ def _whole(number: Any) -> int:
     return int(number)
 
 
-def _are_whole(data: np.ndarray[Any, Any]) -> bool:
-    """Whether numbers that are no integers of numpy are whole, and integers of 64 bits hold them."""
-    if data.dtype.kind != "f":
-        return data.dtype.kind == "V"  # narrow dtypes of their own; else beyond 64 bits, or no numbers
-    return bool((np.floor(data) == data).all() and (np.abs(data) < 2.0**63).all())
+def _hold(dtype: oir.DataType, data: np.ndarray[Any, Any]) -> None:
+    """Raises Declined for numbers that no constant of `dtype` is made of: fractions as integers, more than 64 bits.
+    Integers of fewer bits wrap around, as they do in a graph."""
+    fits = data.dtype.kind != "O"
+    if dtype.is_integer() and data.dtype.kind == "f":
+        fits = bool((np.floor(data) == data).all() and (np.abs(data) < 2.0**63).all())
+    elif dtype == oir.DataType.INT64 and data.dtype.kind == "u":
+        fits = bool((data < 2**63).all())
+    if not fits:
+        raise Declined(f"a constant of the replacement is no whole number that {dtype.name.lower()} holds")
 
 
 def _plain(item: Any) -> bool:

@@ -343,3 +343,15 @@ def test_a_constant_of_another_dtype_is_declined_too() -> None:
     assert done.counts["r"] == 0
     assert done.declined == ["r: the replacement's dtype is int32, not float"]
     assert sorted(v.name for v in done.module.graph.initializers.values()) == ["c"]
+
+
+def test_numbers_beyond_64_bits_are_no_constants() -> None:
+    rule = """rewrite r {
+      match y = Slice(x: float[N], starts = [0], ends = [$e], axes = [0], steps = [2])
+      replace y with Slice(x, [0], [2 * $e], [0], [2])
+    }"""
+    graph = "g (float[9] x) => (float[5] y) <int64[1] a = {0}, int64[1] e = {%d}, int64[1] two = {2}> "
+    graph += "{ y = Slice(x, a, e, a, two) }"
+    assert rewritten(rule, graph % 9).same().lines == ["y = Slice(x, [0], [18], [0], [2])"]
+    for end in (2**62, 2**63 - 1):
+        assert "int64 holds" in rewritten(rule, graph % end).declined[0]
