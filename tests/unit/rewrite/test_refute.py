@@ -123,6 +123,24 @@ def test_small_rules(text: str, status: str) -> None:
     assert refuted(f"rewrite r {{ match y = {text} {tests} }}").status == status
 
 
+@pytest.mark.parametrize(
+    ("text", "tensors"),
+    [
+        # Terms that overflow where their sum does not.
+        ("Exp(x: float + a: float) replace y with Exp(x) * Exp(a)", "x: f32[4]  a: f32[4]"),
+        # Halves go to the even number.
+        ("Round(x: float) replace y with Floor(x + 0.5)", "x: f32[4]"),
+        # Integers beyond the digits of float32, beyond 32 bits, and those that a product wraps.
+        ("Max(x: i64, 0) replace y with Cast(Relu(Cast(x, to = f32)), to = i64)", "x: i64[4]"),
+        ("x: i64 + 1 replace y with Cast(Cast(x, to = i32) + 1, to = i64)", "x: i64[4]"),
+        ("(x: i64 * 4) / 4 replace y with x", "x: i64[4]"),
+    ],
+)
+def test_rules_that_are_wrong_at_the_edges_of_a_dtype_are_refuted(text: str, tensors: str) -> None:
+    result = refuted(f"rewrite r {{ match y = {text} test {{ {tensors} }} }}", instances=200)
+    assert result.status == "refuted"
+
+
 def test_what_is_not_finite_must_agree_unless_the_rule_says_so() -> None:
     body = "match y = Log(Exp(x) + 1.0) replace y with Softplus(x) test { x: f32[2, 4] }"
     assert refuted(f"rewrite r {{ {body} }}").status == "refuted"

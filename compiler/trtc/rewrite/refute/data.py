@@ -14,12 +14,19 @@ from trtc.rewrite.refute.tape import Tape
 Array = np.ndarray[Any, Any]
 
 #: Ways to fill a float tensor, the simplest first, with how often each is taken.
-STYLES = ("small integers", "normal", "scaled", "positive", "sparse", "tiny", "large", "mixed")
-_WEIGHTS = (1, 6, 3, 2, 1, 1, 1, 1)
+STYLES = ("small integers", "normal", "scaled", "positive", "sparse", "tiny", "large", "mixed", "halves", "exponents")
+_WEIGHTS = (1, 6, 3, 2, 1, 1, 1, 1, 1, 1)
+#: Of `exponents` in more than one leaf: what cancels in a sum or a quotient, and overflows in each term.
+_TOGETHER = 16
 
 #: Inputs of operators that are variances or lengths: never negative.
 _POSITIVE = frozenset(
     {("BatchNormalization", 4), ("Sqrt", 0), ("Log", 0), ("QuantizeLinear", 1), ("DequantizeLinear", 1)}
+)
+#: Operators that take integers of any size.
+_COUNTING = frozenset(
+    {"Add", "Sub", "Mul", "Div", "Mod", "+", "-", "*", "/", "Neg", "Abs", "Sign", "Max", "Min", "Where", "Equal"}
+    | {"Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"}
 )
 #: Integer inputs of these operators divide.
 DIVIDERS = frozenset({"Div", "Mod", "Reciprocal", "/"})
@@ -49,11 +56,19 @@ def sample(
     if dtype.is_integer():
         low = 0 if not dtype.is_signed() else -9
         made = generator.integers(low, 9, shape, endpoint=True)
+        if role[0] in _COUNTING and tape.draw(f"{label}/large", 2, (7, 1)):
+            bound = np.iinfo(dtype.numpy())
+            anything = generator.integers(bound.min, bound.max, shape, bound.dtype, endpoint=True)
+            anything >>= generator.integers(0, 8 * dtype.itemsize) * generator.integers(0, 2)
+            made = np.where(generator.random(shape) < 0.5, anything, made)
         if divides:
             made = np.where(made == 0, 1, made)
         return np.asarray(made).astype(dtype.numpy())
     half = dtype in (oir.DataType.FLOAT16, oir.DataType.BFLOAT16)
-    made = _floats(STYLES[tape.draw(f"{label}/style", len(STYLES), _WEIGHTS)], generator, shape, half)
+    style = STYLES[tape.draw(f"{label}/style", len(STYLES), _WEIGHTS)]
+    if tape.draw("data/exponents", _TOGETHER) == _TOGETHER - 1:
+        style = "exponents"
+    made = _floats(style, generator, shape, half)
     if role in _POSITIVE:
         made = np.abs(made)
     if special and made.size:
@@ -80,6 +95,10 @@ def _floats(style: str, generator: np.random.Generator, shape: tuple[int, ...], 
         return normal * (2.0**-9 if half else 2.0**-20)
     if style == "large":
         return normal * (2.0**4 if half else 2.0**12)
+    if style == "halves":
+        return np.round(normal * 4) / 2
+    if style == "exponents":
+        return normal * (2.0**3 if half else 2.0**6)
     if style == "mixed":
         return normal * 10.0 ** generator.uniform(-2, 1 if half else 2, shape)
     return normal
