@@ -17,6 +17,9 @@ from trtc.rewrite.constants import DTYPES, FLOATS, Constants
 
 ABSENT: Final = object()
 
+#: Elements that `filled` and `range` make, at most.
+_MOST: Final = 1 << 27
+
 #: Words that may stand in a guard: the dtypes, so that `dtype(x) == f16` can be said.
 WORDS: Mapping[str, Any] = DTYPES
 
@@ -211,6 +214,8 @@ def _product(known: Known, items: Any) -> Any:
 @function("range")
 def _range(known: Known, start: int, end: int) -> tuple[int, ...]:
     """range(a, b): the list of the integers from `a` to before `b`."""
+    if end - start > _MOST:
+        raise ValueError("the list is too long")
     return tuple(range(start, end))
 
 
@@ -323,6 +328,8 @@ def _filled(known: Known, value: float, shape: Any, like: Any) -> Array:
     """filled(v, [n, m], like): a constant of the shape filled with a number, of the dtype of `like`."""
     if not all(isinstance(n, int) for n in shape):
         raise ValueError("a constant needs a known shape")
+    if math.prod(shape) > _MOST:
+        raise ValueError("the constant is too large")
     dtype = dtype_of(known, like)
     return Array(np.full(tuple(shape), value, np.float64 if dtype in FLOATS else dtype.numpy()), dtype)
 

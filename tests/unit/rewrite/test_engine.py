@@ -355,3 +355,12 @@ def test_numbers_beyond_64_bits_are_no_constants() -> None:
     assert rewritten(rule, graph % 9).same().lines == ["y = Slice(x, [0], [18], [0], [2])"]
     for end in (2**62, 2**63 - 1):
         assert "int64 holds" in rewritten(rule, graph % end).declined[0]
+
+
+@pytest.mark.parametrize("right", ["x + filled(1.0, [100000000000], x)", "Reshape(x, range(0, 1000000000000))"])
+def test_what_no_memory_holds_is_not_made(right: str) -> None:
+    done = rewritten(
+        f"rewrite r {{ match y = Relu(x) replace y with {right} }}", "g (float[1] x) => (y) { y = Relu(x) }"
+    )
+    assert done.lines == ["y = Relu(x)"]
+    assert "too l" in done.declined[0]
