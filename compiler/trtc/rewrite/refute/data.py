@@ -58,7 +58,7 @@ def sample(
         made = generator.integers(low, 9, shape, endpoint=True)
         if role[0] in _COUNTING and tape.draw(f"{label}/large", 2, (7, 1)):
             bound = np.iinfo(dtype.numpy())
-            anything = generator.integers(bound.min, bound.max, shape, bound.dtype, endpoint=True)
+            anything = generator.integers(int(bound.min), int(bound.max), shape, dtype.numpy(), endpoint=True)
             anything >>= generator.integers(0, 8 * dtype.itemsize) * generator.integers(0, 2)
             made = np.where(generator.random(shape) < 0.5, anything, made)
         if divides:
