@@ -66,7 +66,7 @@ class Sampler:
         if name in _FLAGS:
             return pick(label, (0, 1))
         if name == "to":
-            return int(pick(label, _DTYPES, (5, 4, 1, 1, 1)))
+            return int(pick(label, (self.base, *_DTYPES), (6, 5, 4, 1, 1, 1)))
         if name in ("axis", "batch_dims") or (name in ("axes",) and op != "Unsqueeze"):
             rank = len(self.x)
             if name == "batch_dims":
@@ -88,7 +88,7 @@ class Sampler:
         if name in ("starts", "start", "ends", "end"):
             return self._bound(label, name)
         if name == "steps":
-            return pick(label, (1, 2, -1), (6, 1, 1))
+            return pick(label, (1, 2, -1), (12, 1, 1))
         if name == "num_outputs":
             return pick(label, (2, 3, 1))
         if name == "p":
@@ -161,6 +161,8 @@ class Sampler:
         half = max(size // 2, 1)
         if name in ("starts", "start"):
             return self.tape.pick(label, (0, half, 1, 2, -1, -half), (5, 3, 2, 1, 1, 1))
+        if self.tape.draw("slices/to the end", 4):
+            return self.tape.pick(label, (2**31 - 1, size, 2**63 - 1))
         return self.tape.pick(label, (2**31 - 1, half, size, 2**63 - 1, 1, 2, -1), (4, 4, 3, 2, 1, 1, 1))
 
     def _group(self, label: str) -> int:
@@ -191,6 +193,8 @@ class Sampler:
 
     outputs: int = 1
     """How many outputs the operator has."""
+    base: oir.DataType = oir.DataType.FLOAT
+    """What most floats of the instance are."""
     perms: Sequence[tuple[int, ...]] = ()
     """Permutations that this instance has already."""
 

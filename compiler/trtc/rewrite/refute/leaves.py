@@ -62,6 +62,12 @@ class Leaves:
                 self._by_type(key, leaf)
                 self._share("", members)
 
+    @property
+    def base(self) -> oir.DataType:
+        """What most floats of the instance are: that of its test, if there is one."""
+        floats = (dtype for dtype in self._dtypes.values() if dtype.is_floating_point())
+        return next(floats, self.writer.instance.base)
+
     def _share(self, path: str, members: int) -> None:
         if path == "":
             for k in range(members):
@@ -88,12 +94,11 @@ class Leaves:
                 types[key] = given[member % len(given)]
         numbers = {key: [_size(d) for d in t.dims or ()] for key, t in types.items()}
         changed = shapes.varied([n for one in numbers.values() for n in one], self.tape)
+        if any(prod(changed[n] for n in one) > shapes.MAX_ELEMENTS for one in numbers.values()):
+            changed = {n: n for n in changed}
         for key, type_ in types.items():
             if type_.dims is not None:
-                shape = tuple(changed[n] for n in numbers[key])
-                if prod(shape) > shapes.MAX_ELEMENTS:
-                    raise Rejected("an instance would be too large")
-                self._shapes[key] = shape
+                self._shapes[key] = tuple(changed[n] for n in numbers[key])
             if type_.const:
                 self._const.add(key)
             if type_.dtype is not None:
@@ -272,7 +277,7 @@ def _around(literals: Sequence[float]) -> list[float]:
     for number in literals:
         for factor in (1.0, 0.5, 2.0, 0.1):
             found[number * factor] = None
-    return list(found)[:16]
+    return list(found)[:32]
 
 
 __all__ = ["Leaves"]

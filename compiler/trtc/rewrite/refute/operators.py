@@ -39,6 +39,7 @@ class Operators:
         self._lists: dict[str, tuple[Any, ...]] = {}
         """Lists among the inputs of the operator at work, by name: those of a Slice must be of equal length."""
         self._outputs = 1
+        self._span: Any = None
 
     def _weak(self, frame: Frame, expr: Expr) -> bool:
         """Whether an operand takes its dtype or shape from the others."""
@@ -91,6 +92,7 @@ class Operators:
         if known is not None:
             self._attributes(frame, known, attributes, rest, sampler, chosen, label)
         outer, self._lists, self._outputs = self._lists, {}, outputs
+        self._span = span
         for at in self._listed(known, slots, weak):
             expr = slots[at]
             assert expr is not None
@@ -115,6 +117,7 @@ class Operators:
         shapes = [None if v is None else self.sketch.writer.shape(v) for v in values]
         sampler = Sampler(self.sketch.tape, op, shapes, known, self.sketch.leaves.numbers)
         sampler.perms = self._perms
+        sampler.base = self.sketch.leaves.base
         return sampler
 
     # ---- attributes and constant inputs
@@ -209,6 +212,9 @@ class Operators:
                         )
                     )
                 elif isinstance(item, rules.Value) and item.name == "_":
+                    if name == "ends" and self.sketch.tape.draw(f"{label}/{at}/end", 12) < 11:
+                        made.append(self.sketch.tape.pick(f"{label}/{at}", (2**31 - 1, 2**63 - 1)))
+                        continue
                     whole = whole or sampler.integers(label, name, len(expr.items))
                     made.append(whole[at])
                 elif isinstance(item, AnyDims):
@@ -234,7 +240,10 @@ class Operators:
                 )
                 self.sketch.scopes.dims.bind(frame.path, item, size, self.sketch.scopes.params(frame))
                 return size
-            size = sampler.integers(label, name, len(expr.items))[at]
+            if sampler.op == "Expand" and isinstance(item, rules.Value):
+                size = self.sketch.times(item.name)
+            else:
+                size = sampler.integers(label, name, len(expr.items))[at]
             self.sketch.scopes.dims.bind(frame.path, item, size, self.sketch.scopes.params(frame))
             return size
 
@@ -326,7 +335,10 @@ class Operators:
         said = self.sketch.said_shape()
         x = sampler.shapes[0] if sampler.shapes else None
         items: tuple[int, ...]
-        if op in ("Reshape", "Expand") and said is not None and self.sketch.tape.draw(f"{label}/said", 4):
+        widened = None if x is None else self.sketch.widened(frame, self._span, x)
+        if widened is not None and x is not None and self.sketch.tape.draw(f"{label}/stated", 8) < 7:
+            items = widened if op == "Expand" else tuple(d // s for s, d in zip(x, widened, strict=True))
+        elif op in ("Reshape", "Expand") and said is not None and self.sketch.tape.draw(f"{label}/said", 4):
             items = said
         elif op == "Reshape" and x is not None:
             items = views.any_shape(self.sketch.tape, label, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import onnx_ir as oir
 
@@ -61,6 +61,16 @@ class Scopes:
     def unify(self, frame: Frame, type: Type, shape: Sequence[int]) -> None:
         self.dims.unify(frame.path, type, shape, self.params(frame))
 
+    def solve(self, frame: Frame) -> None:
+        """Dims that the guards say, as far as the others are known: H of `2 * H == D`."""
+        params = self.params(frame)
+        for guard in guards.conditions(_guards(frame)):
+            if isinstance(guard, rules.Infix) and guard.operator == "==":
+                for one, other in ((guard.left, guard.right), (guard.right, guard.left)):
+                    size = self.dims.number(frame.path, one, params)
+                    if size is not None and self.dims.number(frame.path, other, params) is None:
+                        self.dims.bind(frame.path, other, size, params)
+
     def lookup(self, frame: Frame) -> guards.Lookup:
         """What a name or a capture stands for in a frame."""
 
@@ -108,6 +118,17 @@ class Scopes:
                 if isinstance(value, bool | int | float | str | tuple):
                     found.append(value)
         return found
+
+    def refused(self, cell: Cell) -> bool:
+        """Whether a guard that speaks of a capture is known not to hold."""
+        for path, name in cell.places:
+            frame = self.frames.get(path)
+            for guard in () if frame is None else guards.conditions(_guards(frame)):
+                here = cast(Frame, frame)
+                asked = f"${name}" in guard.span.text and not self._binds(guard, here)
+                if asked and guards.broken(guard, self.lookup(here), self.known):
+                    return True
+        return False
 
     def check(self) -> None:
         """Raises Rejected where a guard is known not to hold."""

@@ -133,7 +133,7 @@ def _enough(found: Found, instances: int) -> bool:
         return False
     if all(min(c.counts) >= min(LEAST, instances) for c in found.coverage):
         return True
-    return found.instances >= 4 * instances
+    return found.instances >= 2 * instances
 
 
 def _count(found: Found, verdict: Verdict, source: _Source) -> None:

@@ -15,8 +15,8 @@ from trtc.rewrite.refute.tape import Rejected, Tape
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
 _LARGE = (1, 2, 4, 6, 8, 10, 12, 16, 24)
 _COMPOSITE = 8
-#: An instance of more elements in one leaf is made smaller.
-MAX_ELEMENTS = 1 << 15
+#: An instance of more elements in one leaf gets the sizes of its test.
+MAX_ELEMENTS = 1 << 12
 
 Shape = tuple[int, ...]
 
@@ -111,7 +111,8 @@ class Dims:
         shape: list[int | None] = [self.number(path, dim, params) for dim in before]
         filling = self._filling(before, after, path, params, total, like) if rest and total is not None else []
         if filling:
-            shape += tape.pick(f"{label}/rest", filling)
+            # Mostly as it was: what is joined to others later has to be like them.
+            shape += tape.pick(f"{label}/rest", filling, (24, *[1] * (len(filling) - 1)))
         elif rest:
             extra = tape.draw(f"{label}/rank", 3)
             shape += [tape.pick(f"{label}/extra{k}", (1, 2, 3), (1, 3, 3)) for k in range(extra)]
@@ -145,12 +146,15 @@ class Dims:
         total: int,
         like: Sequence[int],
     ) -> list[Shape]:
-        """What `...` may stand for, where all other dims are known."""
+        """What `...` may stand for: the front of `like`, or all that is left where the other dims are known."""
         known = [self.number(path, dim, params) for dim in (*before, *after)]
         product = prod(n for n in known if n is not None)
-        if None in known or product == 0 or total % product:
+        if product == 0 or total % product:
             return []
         left = total // product
+        if None in known:
+            ends = range(max(len(like) - known.count(None), 0), -1, -1)
+            return [tuple(like[:k]) for k in ends if prod(like[:k]) and left % prod(like[:k]) == 0]
         fronts = [tuple(like[:k]) for k in range(len(like), -1, -1) if prod(like[:k]) == left]
         return [*fronts, (left,)]
 
@@ -233,12 +237,12 @@ def varied(sizes: Sequence[int], tape: Tape) -> dict[int, int]:
     most ways of varying keep one of these relations.
     """
     distinct = sorted(set(sizes))
-    mode = tape.draw("sizes", 7, (2, 2, 3, 2, 2, 3, 2))
+    mode = tape.draw("sizes", 7, (3, 3, 2, 3, 2, 3, 2))
     if mode == 1:
         return {size: size for size in distinct}
     if mode == 6:
         # All alike: what mixes axes up has no other shape to betray it.
-        same = tape.pick("sizes/same", (2, 3, 4))
+        same = tape.pick("sizes/same", (2, 4, 3))
         return {size: size if size == 1 else same for size in distinct}
     one = tape.pick("sizes/only", distinct) if mode == 5 and distinct else None
     made: dict[int, int] = {}
@@ -265,6 +269,9 @@ def _related(size: int, made: Mapping[int, int], mode: int, tape: Tape) -> int |
 
 
 def _other(size: int, tape: Tape) -> int:
+    if size % 2 == 0 and tape.draw("sizes/even", 8) < 7:
+        # An even size is one of pairs or halves, perhaps.
+        return tape.pick(f"size/{size}", (2, 4, 6, 8, 10, 12) if size >= _COMPOSITE else (2, 4, 6, 8), None)
     if size < _COMPOSITE:
         return tape.pick(f"size/{size}", _SMALL, (1, 3, 3, 3, 2, 2, 1, 1))
     return tape.pick(f"size/{size}", _LARGE, (0.5, 0.5, 3, 2, 3, 2, 2, 1, 1))

@@ -14,6 +14,7 @@ from trtc.ir.module import Module
 from trtc.ir.plugins import FLOATS
 from trtc.lang import rules
 from trtc.lang.rules import Expr, Horizontal, Rule
+from trtc.lang.syntax import AnyDims, Reference
 from trtc.rewrite.constants import DTYPES
 from trtc.rewrite.refute import guards, views
 from trtc.rewrite.refute.attributes import Sampler
@@ -34,6 +35,10 @@ ELEMENTWISE = frozenset(
 )
 
 
+#: Samples of a capture before one is taken that a guard refuses.
+_TRIES = 40
+
+
 class Sketch:
     """Makes one instance. Raises Rejected where the decisions lead to none."""
 
@@ -44,6 +49,8 @@ class Sketch:
         self.writer = Writer(module, instance)
         self.scopes = Scopes(module)
         self.leaves = Leaves(self.writer, rule, survey, tape, self.scopes)
+        self.hints: dict[tuple[str, int], tuple[Frame, Sequence[Any]]] = {}
+        """Shapes that types state of results whose operators are not made yet, by the scope and place of the call."""
         self._made: dict[tuple[str, int], list[oir.Value | None]] = {}
         self._operators = Operators(self)
 
@@ -54,6 +61,7 @@ class Sketch:
             self._members(self.rule, root)
         else:
             self.leaves.plan("")
+            self._corners(root)
             outputs: dict[oir.Value, None] = {}
             for target in self.rule.targets:
                 if not target.capture:
@@ -129,7 +137,12 @@ class Sketch:
                 return self._made[mark][0]
             found = home.equations.get(name)
             if found is not None:
-                return self.equation(home, found[0])[found[1]]
+                if expr.type is not None and expr.type.dims is not None:
+                    self._hint(home, found[0].value, frame, expr.type.dims)
+                made = self.equation(home, found[0])[found[1]]
+                if expr.type is not None and made is not None:
+                    self.scopes.unify(frame, expr.type, self.writer.shape(made))
+                return made
             key = key_of(home, expr, name)
             value = self.leaves.value(key, role, like)
             self.scopes.values[frame.path, expr.name] = value
@@ -182,9 +195,56 @@ class Sketch:
             shape = self.scopes.dims.make(frame.path, type_.dims, self.scopes.params(frame), self.tape, label)
             dtype = DTYPES.get(type_.dtype or "float", self.instance.base)
             return self.writer.constant("c", np.full(shape, operand.value).astype(dtype.numpy()))
+        if type_.dims is not None:
+            self._hint(frame, operand, frame, type_.dims)
         value = self._required(frame, operand)
         self.scopes.unify(frame, type_, self.writer.shape(value))
         return value
+
+    def _hint(self, frame: Frame, expr: Expr, stated: Frame, dims: Sequence[Any]) -> None:
+        """Tell an Expand or a Tile whose list is open which shape a type states of its result."""
+        if isinstance(expr, rules.Value):
+            home, name, other = source(frame, expr.name)
+            if other is None and name in home.equations:
+                self._hint(home, home.equations[name][0].value, stated, dims)
+        elif isinstance(expr, rules.Apply) and expr.callee == "either":
+            for option in expr.inputs:
+                self._hint(frame, option, stated, dims)
+        elif isinstance(expr, rules.Apply) and expr.callee in ("Expand", "Tile"):
+            self.hints[frame.path, expr.span.start] = stated, dims
+
+    def widened(self, frame: Frame, span: Any, shape: Shape) -> Shape | None:
+        """The shape that a type states of the result of a call on a value of shape `shape`; None where none does."""
+        hint = self.hints.get((frame.path, span.start))
+        if hint is None:
+            return None
+        stated, dims = hint
+        self.scopes.solve(stated)
+        params = self.scopes.params(stated)
+        dims = [d for d in dims if not isinstance(d, AnyDims)]
+        known = [self.scopes.dims.number(stated.path, d, params) for d in dims]
+        for at, (dim, size) in enumerate(zip(reversed(dims), reversed(shape), strict=False)):
+            if known[-1 - at] is None and size == 1 and isinstance(dim, rules.Value | Reference):
+                known[-1 - at] = self.times(dim.name if isinstance(dim, rules.Value) else dim.text)
+        count = min(len(known), len(shape))
+        found = [d if d is not None else s for d, s in zip(known[len(known) - count :], shape[-count:], strict=True)]
+        made = (*shape[: len(shape) - count], *found) if count else shape
+        return made if made != shape and all(s in (1, d) for s, d in zip(shape, made, strict=True)) else None
+
+    def times(self, name: str) -> int:
+        """How often something is repeated: one number for each name of a dim, in whatever pattern it is."""
+        return self.tape.pick(f"times/{name}", (2, 1, 3), (5, 1, 1))
+
+    def _corners(self, root: Frame) -> None:
+        """The corners of a block in some order, where a guard wants captures to be that."""
+        for guard in guards.conditions(root.owner.guards):
+            found = isinstance(guard, rules.Apply) and guard.callee == "corners" and guard.inputs[0]
+            if isinstance(found, rules.Items):
+                left = [(0, 0), (1, 0), (0, 1), (1, 1)]
+                order = [left.pop(self.tape.draw(f"corner{k}", len(left))) for k in range(4)]
+                for item, number in zip(found.items, (n for pair in order for n in pair), strict=False):
+                    if isinstance(item, rules.Capture):
+                        self.scopes.cell(root.path, item.name).value = number
 
     def _required(self, frame: Frame, expr: Expr) -> oir.Value:
         value = self.expr(frame, expr)
@@ -194,6 +254,7 @@ class Sketch:
 
     def stated(self, frame: Frame, dims: Sequence[Any], value: oir.Value, label: str) -> Shape:
         """The shape that a type or a list states, of as many elements as `value` has."""
+        self.scopes.solve(frame)
         shape = self.writer.shape(value)
         items: list[Any] = []
         rest: str | None = None
@@ -298,8 +359,15 @@ class Sketch:
             label = f"$guard{frame.path}:{expr.name}"
             if wanted and self.tape.draw(label, 8) < 7:
                 cell.value = self.tape.pick(f"{label}/of", wanted)
-            else:
-                cell.value = sample()
+                return cell.value
+            for attempt in range(_TRIES):
+                self.tape.again = f"~{attempt}" if attempt else ""
+                try:
+                    cell.value = sample()
+                finally:
+                    self.tape.again = ""
+                if not self.scopes.refused(cell):
+                    break
         return cell.value
 
     # ---- calls

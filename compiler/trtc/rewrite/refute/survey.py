@@ -171,15 +171,15 @@ class _Walk:
         for guard in guards:
             self.numbers(guard)
 
-    def numbers(self, expr: Expr) -> None:
+    def numbers(self, expr: Expr, sign: float = 1.0) -> None:
         if isinstance(expr, rules.Literal_ | rules.Approximate):
             if isinstance(expr.value, int | float) and not isinstance(expr.value, bool):
-                self.survey.literals.append(float(expr.value))
+                self.survey.literals.append(sign * float(expr.value))
         elif isinstance(expr, rules.Infix):
             self.numbers(expr.left)
             self.numbers(expr.right)
         elif isinstance(expr, rules.Prefix):
-            self.numbers(expr.operand)
+            self.numbers(expr.operand, -sign if expr.operator == "-" else sign)
 
     def parameter(self, frame: Frame, parameter: rules.Parameter) -> None:
         value = rules.Value(parameter.name.text, parameter.optional, parameter.type, parameter.span)

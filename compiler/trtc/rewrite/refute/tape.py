@@ -33,8 +33,12 @@ class Tape:
         self._steer = steer
         self._random = None if seed is None else random.Random(seed)
 
+    again: str = ""
+    """What is put behind every label while something is asked once more."""
+
     def draw(self, label: str, count: int, weights: Sequence[float] | None = None) -> int:
         """A number below `count`. The same label gives the same answer."""
+        label += self.again
         found = self.made.get(label)
         if found is None:
             found = self._fixed.get(label)
