@@ -59,7 +59,7 @@ def sample(
         if role[0] in _COUNTING and tape.draw(f"{label}/large", 2, (7, 1)):
             bound = np.iinfo(dtype.numpy())
             anything = generator.integers(int(bound.min), int(bound.max), shape, dtype.numpy(), endpoint=True)
-            anything >>= generator.integers(0, 8 * dtype.itemsize) * generator.integers(0, 2)
+            anything >>= generator.integers(0, bound.bits) * generator.integers(0, 2)
             made = np.where(generator.random(shape) < 0.5, anything, made)
         if divides:
             made = np.where(made == 0, 1, made)
