@@ -15,7 +15,7 @@ from trtc.lang.scopes import KINDS, Declared, RuleScope
 from trtc.lang.vocabulary import Vocabulary
 from trtc.lang.walk import applications, walk
 
-_ASSUMES = ("finite",)
+_ASSUMES = ("finite", "moderate")
 _PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -244,7 +244,9 @@ class RuleChecker:
         self._replacement(rewrite, expressions)
         for word in sorted(rewrite.assumes - set(_ASSUMES)):
             place = _word(rewrite.span, "assumes", word)
-            self.error("T0324", f"`assumes {word}` means nothing", place, "write `assumes finite`")
+            self.error(
+                "T0324", f"`assumes {word}` means nothing", place, "write `assumes finite` or `assumes moderate`"
+            )
         self._tests(rewrite.tests, _leaves(rewrite.equations, bindings), 1)
 
     def _replacement(self, rewrite: rules.Rewrite, expressions: ExpressionChecker) -> None:

@@ -210,7 +210,7 @@ class Sketch:
         elif isinstance(expr, rules.Apply) and expr.callee == "either":
             for option in expr.inputs:
                 self._hint(frame, option, stated, dims)
-        elif isinstance(expr, rules.Apply) and expr.callee in ("Expand", "Tile"):
+        elif isinstance(expr, rules.Apply) and expr.callee in ("Expand", "Tile", "view"):
             self.hints[frame.path, expr.span.start] = stated, dims
 
     def widened(self, frame: Frame, span: Any, shape: Shape) -> Shape | None:
@@ -384,6 +384,9 @@ class Sketch:
         if call.callee == "view":
             value = self._required(frame, call.inputs[0])
             label = place(f"view{frame.path}", call.span)
+            hint = self.hints.get((frame.path, call.span.start))
+            if hint is not None:
+                return [self.view(value, self.stated(hint[0], hint[1], value, label), label)]
             said = self._same_shape(frame, equation)
             if said is not None and prod(said) == prod(self.writer.shape(value)):
                 return [self.view(value, said, label)]
