@@ -234,6 +234,10 @@ class Operators:
             if name in ("starts", "ends") and sampler.x:
                 # A dim with a name: somewhere in the middle, so that something is left.
                 axes = sampler.known.get("axes") or (-1,)
+                self.sketch.scopes.solve(frame)
+                known = self.sketch.scopes.dims.number(frame.path, item, self.sketch.scopes.params(frame))
+                if known is not None:
+                    return known
                 whole = sampler.x[axes[0]] if -len(sampler.x) <= axes[0] < len(sampler.x) else sampler.x[-1]
                 size = self.sketch.tape.pick(
                     f"{label}/{at}", (max(whole // 2, 1), max(whole // 3, 1), max(whole - 1, 1))
