@@ -29,7 +29,7 @@ def main() -> None:
     names = options.library or [name for name in libraries() if name.startswith("std.")]
     rules = [rule for name in names for rule in rules_of(name)]
     chosen = sample(rules, options.limit, options.seed)
-    print(f"{len(rules)} rules, {len(chosen)} mutants of them\n")
+    print(f"{len(rules)} rules, {len(chosen)} mutants of them\n", flush=True)
     results: Counter[str] = Counter()
     by_kind: dict[str, Counter[str]] = {}
     slow = 0.0

@@ -1,5 +1,8 @@
 """Mechanical mutants of a rule: one thing changed, so that refutation can be asked whether it would have noticed.
 
+Not made are those that cannot do harm: the engine replaces nothing by what has another shape or dtype, so that guards
+which only say that, and lists which only decide the shape, may go; guards about what is worth it change no value.
+
 A mutant is a changed constant, axis, attribute, order of the operands of an operator that does not commute, exchanged
 arguments, or a dropped guard. Changes of the right-hand side of a constant by less than any dtype could show are not
 made.
@@ -34,6 +37,11 @@ class Mutant:
         name = f"{self.rule.library}.{self.rule.name.text}" if self.rule.library else self.rule.name.text
         return f"{name}: {self.kind}: {self.change}"
 
+
+#: Functions of guards that ask for what the engine sees to by itself, or for what only pays.
+_CHECKED = frozenset({"same_shape", "stands_for", "pads_of_space", "dtype", "is_const", "is_whole", "divides", "rank"})
+#: Lists of which another one gives another shape, or the same values.
+_SHAPES = frozenset({"shape", "pads", "kernel_shape"})
 
 #: (what was changed, the changed expression)
 _Change = tuple[str, str, Expr]
@@ -73,8 +81,19 @@ def _less(guard: Expr) -> Iterator[tuple[Expr | None, str]]:
             yield (guard.right if made is None else dataclasses.replace(guard, left=made)), text
         for made, text in _less(guard.right):
             yield (guard.left if made is None else dataclasses.replace(guard, right=made)), text
-    elif not _binds(guard):
+    elif not _binds(guard) and not ("(" in guard.span.text and _checked(guard)):
         yield None, " ".join(guard.span.text.split())
+
+
+def _checked(guard: Expr) -> bool:
+    """Whether a condition speaks of shapes, dtypes and constants alone."""
+    if isinstance(guard, rules.Infix):
+        return _checked(guard.left) and _checked(guard.right)
+    if isinstance(guard, rules.Prefix):
+        return _checked(guard.operand)
+    if isinstance(guard, rules.Apply):
+        return guard.callee in _CHECKED
+    return isinstance(guard, rules.Value | rules.Literal_)
 
 
 def _binds(guard: Expr) -> bool:
@@ -197,10 +216,12 @@ def _here(expr: Expr, *, right: bool) -> Iterator[_Change]:
 def _call(expr: rules.Apply, text: str, *, right: bool) -> Iterator[_Change]:
     for at, given in enumerate(expr.given):
         name, value = given.name.text, given.value
+        if name in _SHAPES:
+            continue
         for other, shown in _other_values(name, value):
             kind = "axis" if name in ("axis", "axes", "perm") else "attribute"
             yield kind, f"{expr.callee}: {name} = {shown}", _given(expr, at)(other)
-        if right and isinstance(value, rules.Capture):
+        if right and isinstance(value, rules.Capture) and name != "perm":
             kept = (*expr.given[:at], *expr.given[at + 1 :])
             yield "attribute", f"{expr.callee}: no {name}", dataclasses.replace(expr, given=kept)
     if (

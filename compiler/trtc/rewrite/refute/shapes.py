@@ -269,7 +269,7 @@ def _related(size: int, made: Mapping[int, int], mode: int, tape: Tape) -> int |
 
 
 def _other(size: int, tape: Tape) -> int:
-    if size % 2 == 0 and tape.draw("sizes/even", 8) < 7:
+    if size % 2 == 0 and tape.draw("sizes/even", 8) > 0:
         # An even size is one of pairs or halves, perhaps.
         return tape.pick(f"size/{size}", (2, 4, 6, 8, 10, 12) if size >= _COMPOSITE else (2, 4, 6, 8), None)
     if size < _COMPOSITE:
