@@ -88,7 +88,7 @@ class Sampler:
         if name in ("starts", "start", "ends", "end"):
             return self._bound(label, name)
         if name == "steps":
-            return pick(label, (1, 2, -1), (12, 1, 1))
+            return -1 if self._reversed() else pick(label, (1, 2, -1), (12, 1, 1))
         if name == "num_outputs":
             return pick(label, (2, 3, 1))
         if name == "p":
@@ -159,11 +159,17 @@ class Sampler:
         axes = self.known.get("axes") or (-1,)
         size = self.x[axes[0]] if self.op == "Slice" and self.x and -len(self.x) <= axes[0] < len(self.x) else 4
         half = max(size // 2, 1)
+        if self.op == "Slice" and self._reversed():
+            return -1 if name == "starts" else -(2**31)
         if name in ("starts", "start"):
             return self.tape.pick(label, (0, half, 1, 2, -1, -half), (5, 3, 2, 1, 1, 1))
         if self.tape.draw("slices/to the end", 4):
             return self.tape.pick(label, (2**31 - 1, size, 2**63 - 1))
         return self.tape.pick(label, (2**31 - 1, half, size, 2**63 - 1, 1, 2, -1), (4, 4, 3, 2, 1, 1, 1))
+
+    def _reversed(self) -> bool:
+        """Whether the slices of the instance turn their axes round."""
+        return self.tape.draw("slices/reversed", 12) == 11
 
     def _group(self, label: str) -> int:
         weight = self.shapes[1] if _has(self.shapes, 1) else None
@@ -228,6 +234,9 @@ class Sampler:
         rank = len(self.known["axes"]) if "axes" in self.known else len(self.x)
         if self.tape.draw(f"{label}/none", 4) == 3:
             return (0,) * (2 * rank)
+        if self.tape.draw(f"{label}/moved", 10) == 9:
+            # As much less behind as there is more in front: another tensor of the same shape.
+            return tuple(1 if k == rank - 1 else -1 if k == 2 * rank - 1 else 0 for k in range(2 * rank))
         first = 2 if rank > 2 and self.tape.draw(f"{label}/spatial", 4) else 0
         before = [
             self.tape.pick(f"{label}/{k}", (0, 1, 2), (2, 3, 1)) if k % rank >= first else 0 for k in range(2 * rank)
