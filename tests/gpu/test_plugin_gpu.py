@@ -45,7 +45,7 @@ def compiled(folder: Path, model: onnx.ModelProto, text: str, feeds: dict[str, n
     (folder / "m.trtspec").write_text(
         'trtspec 1\nmodel "m.onnx"\ntarget tensorrt\n'
         # No cuDNN: plugins ask for functions that its newer versions do not have.
-        'builder { optimization_level = 1  tactic_sources = [cublas, cublas_lt, edge_mask_convolutions] }\n'
+        "builder { optimization_level = 1  tactic_sources = [cublas, cublas_lt, edge_mask_convolutions] }\n"
         "verify { require = [graph, network, engine] }\n" + text
     )
     result = trtc.compile(folder / "m.trtspec", target="tensorrt", input=feeds)

@@ -31,9 +31,7 @@ def test_optimization_level_has_a_range() -> None:
     assert (field.low, field.high, field.member) == (0, 5, "builder_optimization_level")
 
 
-@pytest.mark.parametrize(
-    "name", ["timing_cache", "refit", "strip_plan", "weight_streaming", "dla_core"]
-)
+@pytest.mark.parametrize("name", ["timing_cache", "refit", "strip_plan", "weight_streaming", "dla_core"])
 def test_known_but_not_built(name: str) -> None:
     assert BUILDER_FIELDS[name].built is False
 
