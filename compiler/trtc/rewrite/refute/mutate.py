@@ -39,9 +39,11 @@ class Mutant:
 
 
 #: Functions of guards that ask for what the engine sees to by itself, or for what only pays.
-_CHECKED = frozenset({"same_shape", "stands_for", "pads_of_space", "dtype", "is_const", "is_whole", "divides", "rank"})
+_CHECKED = frozenset(
+    {"same_shape", "stands_for", "pads_of_space", "dtype", "is_const", "is_whole", "divides", "rank", "broadcasts_to"}
+)
 #: Lists of which another one gives another shape, or the same values.
-_SHAPES = frozenset({"shape", "pads", "kernel_shape"})
+_SHAPES = frozenset({"shape", "pads", "kernel_shape", "scales"})
 
 #: (what was changed, the changed expression)
 _Change = tuple[str, str, Expr]
@@ -81,14 +83,16 @@ def _less(guard: Expr) -> Iterator[tuple[Expr | None, str]]:
             yield (guard.right if made is None else dataclasses.replace(guard, left=made)), text
         for made, text in _less(guard.right):
             yield (guard.left if made is None else dataclasses.replace(guard, right=made)), text
-    elif not _binds(guard) and not ("(" in guard.span.text and _checked(guard)):
+    elif not _binds(guard) and not _checked(guard):
         yield None, " ".join(guard.span.text.split())
 
 
 def _checked(guard: Expr) -> bool:
     """Whether a condition speaks of shapes, dtypes and constants alone."""
     if isinstance(guard, rules.Infix):
-        return _checked(guard.left) and _checked(guard.right)
+        # `<` and the like between dims may be what a rule rests on.
+        equal = guard.operator in ("==", "||", "+", "-", "*", "/") or "(" in guard.span.text
+        return equal and _checked(guard.left) and _checked(guard.right)
     if isinstance(guard, rules.Prefix):
         return _checked(guard.operand)
     if isinstance(guard, rules.Apply):
@@ -221,7 +225,8 @@ def _call(expr: rules.Apply, text: str, *, right: bool) -> Iterator[_Change]:
         for other, shown in _other_values(name, value):
             kind = "axis" if name in ("axis", "axes", "perm") else "attribute"
             yield kind, f"{expr.callee}: {name} = {shown}", _given(expr, at)(other)
-        if right and isinstance(value, rules.Capture) and name != "perm":
+        # `..y` copies it all the same.
+        if right and isinstance(value, rules.Capture) and name != "perm" and not (expr.rest or expr.spread is not None):
             kept = (*expr.given[:at], *expr.given[at + 1 :])
             yield "attribute", f"{expr.callee}: no {name}", dataclasses.replace(expr, given=kept)
     if (
